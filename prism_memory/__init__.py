@@ -1,0 +1,1 @@
+"""Prism Memory: durable memory for AI assistants, as a Django app."""

@@ -1,0 +1,13 @@
+"""The app's configuration."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class PrismMemoryConfig(AppConfig):
+    name = "prism_memory"
+    label = "prism_memory"
+    verbose_name = _("Prism Memory")
+    default_auto_field = "django.db.models.BigAutoField"

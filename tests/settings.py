@@ -1,0 +1,71 @@
+"""Settings of the test project: SQLite and nothing else, unless variables name servers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+SECRET_KEY = "only-for-tests"  # noqa: S105
+USE_TZ = True
+TIME_ZONE = "UTC"
+ROOT_URLCONF = "tests.urls"
+STATIC_URL = "static/"
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.messages",
+    "django.contrib.sessions",
+    "prism_memory",
+    "tests",
+]
+MIDDLEWARE = [
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+SERVERS = {
+    "postgresql": {
+        "ENGINE": "django.db.backends.postgresql",
+        "HOST": os.environ.get("PRISM_TEST_POSTGRESQL_HOST", "127.0.0.1"),
+        "PORT": os.environ.get("PRISM_TEST_POSTGRESQL_PORT", "5432"),
+        "USER": os.environ.get("PRISM_TEST_POSTGRESQL_USER", "postgres"),
+        "PASSWORD": os.environ.get("PRISM_TEST_POSTGRESQL_PASSWORD", ""),
+        "NAME": "prism_memory",
+    },
+    "mariadb": {
+        "ENGINE": "django.db.backends.mysql",
+        "HOST": os.environ.get("PRISM_TEST_MARIADB_HOST", "127.0.0.1"),
+        "PORT": os.environ.get("PRISM_TEST_MARIADB_PORT", "3306"),
+        "USER": os.environ.get("PRISM_TEST_MARIADB_USER", "root"),
+        "PASSWORD": os.environ.get("PRISM_TEST_MARIADB_PASSWORD", ""),
+        "NAME": "prism_memory",
+        "OPTIONS": {"charset": "utf8mb4"},
+    },
+    "sqlite": {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": ":memory:",
+    },
+}
+DATABASES = {"default": SERVERS[os.environ.get("PRISM_TEST_DATABASE", "sqlite")]}
+
+PRISM_MEMORY = {"EMBEDDER": {"BACKEND": "prism_memory.testing.FakeEmbedder"}}

@@ -42,9 +42,7 @@ _CODE = "u[0-9A-Fa-f]{4}|U00[01][0-9A-Fa-f]{5}"
 _TO_ESCAPE = re.compile(rf"(?<!\\)(?:(\\*+)([{_UNSAFE}])|(\\++)(?={_CODE}))")
 _ESCAPED = re.compile(rf"(?<!\\)(\\++)({_CODE})")
 _STRING = r'"(?:[^"\\]|\\.)*+"'
-_ENTRY = re.compile(
-    rf"- (\d{{4}}-\d\d-\d\d) ([a-z]+|{_STRING})(?: ({_STRING}))?: (.*)", re.DOTALL | re.ASCII
-)
+_ENTRY = re.compile(rf"- (\d{{4}}-\d\d-\d\d) ([a-z]+|{_STRING})(?: ({_STRING}))?: (.*)", re.DOTALL)
 _PLAIN_ROLE = re.compile("[a-z]+")
 _NO_ROLE = "note"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from prism_memory.budget import fit
 from prism_memory.exceptions import InvalidArgument
 from prism_memory.recollection import HEADER, Recalled, Recollection
-
-MARCH = datetime(2024, 3, 1, tzinfo=UTC)
+from tests.recalled import MARCH
+from tests.recalled import recalled as a_memory
 
 
 class Counter:
@@ -32,17 +32,10 @@ class Counter:
         return []
 
 
-def recalled(content: str, position: int = 0, **fields: Any) -> Recalled:
+def recalled(content: str, position: int = 0) -> Recalled:
     """A memory; ``position`` is its rank. The best ranked one happened last."""
-    when = MARCH - timedelta(minutes=position)
-    score = 1 - position / 1000
-    given: dict[str, Any] = {"role": "user", "name": "", "kind": "observation", "metadata": {}}
-    given |= {"occurred_at": when, "similarity": score, "recency": 0.0, "score": score, **fields}
-    return Recalled(id=f"{position:04}", content=content, **given)
-
-
-def entry_cost(memory: Recalled, counter: Any) -> int:
-    return int(counter.count("\n" + memory.entry.render()))
+    when, score = MARCH - timedelta(minutes=position), 1 - position / 1000
+    return a_memory(content, id=f"{position:04}", occurred_at=when, score=score)
 
 
 def whole(memories: list[Recalled]) -> str:

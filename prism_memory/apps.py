@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.core import checks
 from django.utils.translation import gettext_lazy as _
 
 
@@ -11,3 +12,10 @@ class PrismMemoryConfig(AppConfig):
     label = "prism_memory"
     verbose_name = _("Prism Memory")
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from .checks import check_settings
+        from .owner_deletion import connect
+
+        checks.register(check_settings)
+        connect()

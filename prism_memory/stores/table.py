@@ -1,0 +1,301 @@
+"""A store over the app's own tables: drivers nominate candidates, this scores them.
+
+The tables are the truth. A driver only names rows that may be near; whatever it names is read,
+checked again (collection, space, expiry, filter) and scored with the exact cosine of the stored
+doubles. So every score is a real cosine, the same on every driver, and what was forgotten can't
+come back from an index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from django.db import router
+from django.db.models import Q
+from django.utils import timezone
+
+from ..conf import settings
+from ..exceptions import InvalidIdentifier
+from ..filters import Filter
+from ..models import Memory, Space
+from ..timestamps import as_moment, from_database, to_database
+from ..transactions import id_batches, write_transaction
+from ..vectors import Vector, cosines
+from .contract import (
+    Durability,
+    Matches,
+    VectorMatch,
+    VectorQuery,
+    VectorRecord,
+    VectorStore,
+    check_identifier,
+)
+from .spaces import matrix_of, refuse_other_bits, refuse_other_spaces, refuse_other_width
+from .writing import collection_key, record_key, space_key, write_records, write_vectors
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ..managers import MemoryQuerySet
+
+__all__ = ["Nominations", "Search", "TableStore"]
+
+#: Once nominated rows turned out to be expired or gone, so many are looked at before any is read.
+LOOK_AHEAD = 2_048
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search as drivers get it: what to rank, where, and for whom it must count."""
+
+    using: str
+    collections: dict[str, str]  # collection key → collection name
+    space: Space
+    vector: NDArray[np.float64]
+    filter: Filter
+    wanted: int
+    now: datetime
+    occurred_since: datetime | None
+
+    @cached_property
+    def live(self) -> Q:
+        """The condition on memories that may be returned, but for the filter."""
+        condition = Q(expires_at__isnull=True) | Q(expires_at__gt=to_database(self.now))
+        if self.occurred_since is not None:
+            condition &= Q(occurred_at__gt=to_database(self.occurred_since))
+        return condition & Q(collection_key__in=list(self.collections))
+
+
+@dataclass(frozen=True)
+class Nominations:
+    """Rows that may be near, best first, without repeats, and how many they were chosen from."""
+
+    ranked: int
+    ids: Iterable[int]
+    #: Vectors that the driver itself read in full.
+    scored: int = 0
+
+
+class TableStore(VectorStore):
+    """Owns rows, filters, expiry, spaces and scoring. Drivers override nominate, index, unindex."""
+
+    durability = Durability.DURABLE
+    #: Bits of the signatures that are stored with the vectors.
+    bits: int = 256
+
+    def nominate(self, search: Search) -> Nominations:
+        """Name rows of ``search.collections`` that are near ``search.vector``, best first.
+
+        More than ``search.wanted`` may be asked for, until the nominations end.
+        """
+        raise NotImplementedError
+
+    # Writing
+
+    def upsert(self, records: Iterable[VectorRecord]) -> None:
+        records = list(records)
+        vectors: dict[tuple[str, str], dict[str, Vector]] = {}
+        for record in records:
+            if record.space is not None:
+                group = vectors.setdefault((record.collection, record.space), {})
+                group[record.id] = Vector.of(record.vector)
+        with write_transaction(self._writes()):
+            write_records(self._writes(), records)
+            for (collection, space), group in vectors.items():
+                self.attach(collection, group, space)
+
+    def attach(
+        self,
+        collection: str,
+        vectors: Any,
+        space: str,
+        *,
+        texts: Any = None,
+    ) -> int:
+        check_identifier("collection", collection)
+        check_identifier("space", space)
+        checked = {
+            record_id: vector if isinstance(vector, Vector) else Vector.of(vector)
+            for record_id, vector in vectors.items()
+        }
+        return write_vectors(
+            self._writes(), collection, checked, space, bits=self.bits, texts=texts
+        )
+
+    # Erasing
+
+    def forget(self, collection: str, ids: Iterable[str]) -> int:
+        keys = [record_key(collection, record_id) for record_id in record_ids(ids)]
+        using = self._writes()
+        # One transaction, whatever the number of statements that the ids take.
+        with write_transaction(using):
+            return sum(
+                Memory.objects.using(using).filter(key__in=batch).erase()
+                for batch in id_batches(using, sorted(set(keys)))
+            )
+
+    def purge(self, collection: str) -> int:
+        return self._rows(self._writes(), collection).erase()
+
+    def purge_occurred_before(self, collection: str, when: datetime) -> int:
+        moment = to_database(as_moment(when, "when"))
+        return self._rows(self._writes(), collection).filter(occurred_at__lt=moment).erase()
+
+    def purge_expired(self, collection: str | None = None) -> int:
+        using = self._writes()
+        if collection is None:
+            return Memory.objects.using(using).expired().erase()
+        return self._rows(using, collection).expired().erase()
+
+    # Counting
+
+    def count(self, collection: str, embedded_only: bool = False) -> int:
+        rows = self._rows(self._reads(), collection)
+        return (rows.embedded() if embedded_only else rows).count()
+
+    def pending(self, collection: str, space: str) -> int:
+        return self._rows(self._reads(), collection).live().unembedded(space).count()
+
+    def unembedded(
+        self,
+        collection: str,
+        limit: int | None = 100,
+        *,
+        space: str | None = None,
+        ids: Iterable[str] | None = None,
+    ) -> list[VectorRecord]:
+        # Asked for in order to write: a replica would name rows that are long embedded.
+        using = self._writes()
+        waiting = self._rows(using, collection).live().unembedded(space)
+        waiting = waiting.order_by("occurred_at", "record_id")
+        if ids is None:
+            return [_as_record(row) for row in waiting[:limit]]
+        keys = sorted({record_key(collection, record_id) for record_id in ids})
+        rows = [row for batch in id_batches(using, keys) for row in waiting.filter(key__in=batch)]
+        rows.sort(key=lambda row: (row.occurred_at, row.record_id))
+        return [_as_record(row) for row in rows[:limit]]
+
+    # Searching
+
+    def search(self, query: VectorQuery) -> Matches:
+        limit = settings().recall["limit"] if query.limit is None else query.limit
+        vector = query.vector if isinstance(query.vector, Vector) else Vector.of(query.vector)
+        conditions = Filter.of(query.filter)
+        if limit == 0 or not query.collections:
+            return Matches()
+        using = self._reads()
+        collections = {collection_key(name): name for name in query.collections}
+        space = Space.objects.using(using).filter(key=space_key(query.space)).first()
+        now = timezone.now()
+        search = Search(
+            using,
+            collections,
+            space or Space(name=query.space, width=len(vector), bits=self.bits),
+            vector.values,
+            conditions,
+            max(self.candidates, limit),
+            from_database(now),
+            query.occurred_since,
+        )
+        refuse_other_spaces(search)
+        if space is None:
+            return Matches()
+        refuse_other_width(space, "the query", len(vector))
+        refuse_other_bits(space, self.bits)
+        nominations = self.nominate(search)
+        matches = self._scored(search, iter(nominations.ids))
+        scored = len(matches)
+        if query.min_similarity is not None:
+            matches = [match for match in matches if match.similarity >= query.min_similarity]
+        matches.sort(key=lambda match: (-match.similarity, match.id, match.collection))
+        return Matches(
+            matches[:limit],
+            rows_ranked=nominations.ranked,
+            vectors_scored=nominations.scored + scored,
+        )
+
+    def _scored(self, search: Search, nominated: Iterator[int]) -> list[VectorMatch]:
+        """Read and score nominated rows until enough passed or no more are nominated."""
+        matches: list[VectorMatch] = []
+        batch = list(islice(nominated, search.wanted))
+        while batch:
+            for ids in id_batches(search.using, batch):
+                matches.extend(self._read(search, ids))
+            missing = search.wanted - len(matches)
+            batch = []
+            while missing > len(batch) and (ahead := list(islice(nominated, LOOK_AHEAD))):
+                # Some were gone. Look before reading, so that no vector is read in vain.
+                live = Memory.objects.using(search.using).filter(search.live, pk__in=ahead)
+                alive = set(live.values_list("pk", flat=True))
+                batch.extend(pk for pk in ahead if pk in alive)
+            batch = batch[:missing]
+        return matches
+
+    def _read(self, search: Search, ids: list[int]) -> list[VectorMatch]:
+        """Read the nominated rows that may be returned, with their exact cosines."""
+        rows = list(
+            Memory.objects.using(search.using)
+            .filter(search.live, pk__in=ids, embeddings__space=search.space)
+            .values_list(
+                "collection_key", "record_id", "content", "metadata", "occurred_at",
+                "role", "name", "kind", "embeddings__vector",
+            )
+        )  # fmt: skip
+        matrix = matrix_of(search.space, [(row[1], row[-1]) for row in rows])
+        similarities = cosines(search.vector, matrix)
+        found = []
+        for row, similarity in zip(rows, similarities.tolist(), strict=True):
+            key, record_id, content, metadata, occurred_at, role, name, kind, _ = row
+            match = VectorMatch(
+                search.collections[key], record_id, content, metadata, similarity,
+                from_database(occurred_at), role, name, kind,
+            )  # fmt: skip
+            found.append(match)
+        return found
+
+    # Addressing
+
+    def _rows(self, using: str, collection: str) -> MemoryQuerySet:
+        check_identifier("collection", collection)
+        return Memory.objects.using(using).filter(collection_key=collection_key(collection))
+
+    def _writes(self) -> str:
+        return router.db_for_write(Memory)
+
+    def _reads(self) -> str:
+        return router.db_for_read(Memory)
+
+
+def record_ids(ids: object) -> list[str]:
+    """Return a list of record ids. Raises InvalidIdentifier for anything else than ids."""
+    if isinstance(ids, str) or not isinstance(ids, Iterable):
+        raise InvalidIdentifier(
+            f"ids is of type {type(ids).__name__}. Pass a list of ids, as remember() returned them."
+        )
+    found = list(ids)
+    for record_id in found:
+        if not isinstance(record_id, str):
+            raise InvalidIdentifier(
+                f"ids holds a {type(record_id).__name__}. Pass ids as remember() returned them."
+            )
+    return found
+
+
+def _as_record(row: Memory) -> VectorRecord:
+    return VectorRecord(
+        collection=row.collection,
+        id=row.record_id,
+        content=row.content,
+        metadata=row.metadata,
+        occurred_at=from_database(row.occurred_at),
+        expires_at=from_database(row.expires_at),
+        role=row.role,
+        name=row.name,
+        kind=row.kind,
+    )

@@ -1,0 +1,42 @@
+"""Transactions that start by writing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from django.db import connections, transaction
+
+__all__ = ["id_batches", "write_transaction"]
+
+BATCH = 5_000
+
+Key = TypeVar("Key", int, str)
+
+
+@contextmanager
+def write_transaction(using: str) -> Iterator[None]:
+    """An ``atomic`` block whose reads can be followed by writes on every database.
+
+    SQLite fails at once with "database is locked", without waiting for its time-out, when a
+    transaction reads first, another process commits, and it then writes. Taking the write lock as
+    the first thing avoids that. The others lock the rows that they read with FOR UPDATE.
+    """
+    connection = connections[using]
+    with transaction.atomic(using=using):
+        if connection.vendor == "sqlite":
+            from .models import Space
+
+            # Matches no row: it only takes the lock.
+            Space.objects.using(using).filter(pk=-1).update(width=0)
+        yield
+
+
+def id_batches(using: str, ids: list[Key]) -> Iterator[list[Key]]:
+    """Cut a list of keys into lists that every database takes in one IN (…)."""
+    limit = connections[using].features.max_query_params or BATCH
+    # Leave room for the other parameters of the statement.
+    size = max(1, min(limit - 16, BATCH))
+    for start in range(0, len(ids), size):
+        yield ids[start : start + size]

@@ -1,0 +1,29 @@
+"""Fixtures that most tests share."""
+
+from __future__ import annotations
+
+import pytest
+
+from prism_memory import backends
+from prism_memory.models import Memory
+
+
+@pytest.fixture
+def embedder():
+    """The process's FakeEmbedder, with nothing recorded yet."""
+    fake = backends.embedder()
+    fake.calls.clear()
+    fake.failure = None
+    yield fake
+    fake.failure = None
+
+
+@pytest.fixture
+def user(db, django_user_model):
+    return django_user_model.objects.create_user("ana")
+
+
+@pytest.fixture
+def memory(user, embedder):
+    """The handle of a user, embedding at once: what it remembers can be recalled."""
+    return Memory.objects.for_owner(user).synchronously()

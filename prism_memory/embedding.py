@@ -47,12 +47,14 @@ def embed_waiting(
     *,
     ids: Iterable[str] | None = None,
     deadline: float | None = None,
+    progress: Callable[[int], object] | None = None,
 ) -> int:
     """Embed what waits in a collection, or those of ``ids`` that wait; return how many were.
 
     One call of the embedder a batch, oldest first. No transaction of ours is open while it works,
     and its vectors are attached only to records that still exist with the text that was embedded.
-    Raises EmbeddingUnavailable or EmbeddingInvalid; batches before the failing one are kept.
+    ``progress`` is told after every batch how many it attached. Raises EmbeddingUnavailable or
+    EmbeddingInvalid; batches before the failing one are kept.
     """
     embedder = backends.embedder()
     only = None if ids is None else set(ids)
@@ -70,6 +72,8 @@ def embed_waiting(
             texts=texts,
         )
         embedded += attached
+        if progress is not None:
+            progress(attached)
         if only is not None:
             only -= texts.keys()
         elif not attached:  # all of them were rewritten meanwhile; their writers see to them

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
@@ -9,11 +10,10 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from .exceptions import InvalidArgument
+from .timestamps import to_database
 from .transactions import id_batches, write_transaction
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from .memory import OwnerMemory
 
 __all__ = ["MemoryManager", "MemoryQuerySet"]
@@ -30,6 +30,17 @@ class MemoryQuerySet(models.QuerySet):  # type: ignore[type-arg]
     def expired(self, now: datetime | None = None) -> MemoryQuerySet:
         """The memories that have expired and are not yet pruned."""
         return self.filter(expires_at__lte=now or timezone.now())
+
+    def outlived(self, seconds: float) -> MemoryQuerySet:
+        """What owners said ``seconds`` ago or earlier: with ``RETENTION``, no longer recalled."""
+        from .models import MemoryKind
+
+        try:
+            oldest_kept = to_database(datetime.now(UTC) - timedelta(seconds=seconds))
+        except OverflowError:  # nothing is that old
+            return self.none()
+        said = self.filter(kind=MemoryKind.OBSERVATION).exclude(owner_key="")
+        return said.filter(occurred_at__lte=oldest_kept)
 
     def embedded(self, space: str | None = None) -> MemoryQuerySet:
         """The memories that have a vector, in ``space`` or in any."""

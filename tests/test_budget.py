@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from prism_memory.budget import fit
 from prism_memory.exceptions import InvalidArgument
 from prism_memory.recollection import HEADER, Recalled, Recollection
+from prism_memory.tokens import TiktokenCounter
 from tests.recalled import MARCH
 from tests.recalled import recalled as a_memory
 
@@ -121,11 +122,6 @@ def nasty(text: str) -> int:
     return len(text) + (len(text) // 40) ** 2
 
 
-def tiktoken_counter() -> Any:
-    tokens = pytest.importorskip("prism_memory.tokens")
-    return tokens.TiktokenCounter(encoding="o200k_base")
-
-
 ADDITIVE = {"characters": len, "lines": lambda text: text.count("\n")}
 COUNTERS = {
     **ADDITIVE,
@@ -160,7 +156,7 @@ def test_never_exceeded(name: str, texts: list[str], budget: int, limit: int | N
 @given(contents, st.integers(0, 400))
 @settings(deadline=None, max_examples=150)
 def test_never_exceeded_with_a_real_tokenizer(texts: list[str], budget: int) -> None:
-    counter = tiktoken_counter()
+    counter = TiktokenCounter(encoding="o200k_base")
     memories = [recalled(text, position) for position, text in enumerate(texts)]
     found = fit(memories, budget=budget, counter=counter)
     assert not found or counter.count(whole(found)) <= budget

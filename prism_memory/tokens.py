@@ -13,6 +13,7 @@ import re
 import tempfile
 import threading
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -27,13 +28,16 @@ if TYPE_CHECKING:
 __all__ = ["HeuristicCounter", "TiktokenCounter", "TokenCounter"]
 
 SETTING = 'PRISM_MEMORY["TOKEN_COUNTER"]'
+NO_FILE = "Or configure prism_memory.tokens.HeuristicCounter, which needs no file."
 
 _encodings: dict[str, Encoding] = {}
 _lock = threading.Lock()
 
-# tiktoken fails on a run of a million blanks. No text needs that many, so a run is cut after each
-# half million. A cut changes the count by two tokens at most (measured), which are added.
-LONG_BLANK = re.compile(r"\s{500000}(?=\s)")
+# tiktoken fails on a run of a million blanks, so that longer runs than this are counted in pieces.
+# A cut lowered the sum by two tokens at most, in 20,000 cuts: they are added, lest it fall short.
+LONGEST_BLANK = 500_000
+PER_CUT = 2
+BLANK = re.compile(r"\s+")
 
 
 class TokenCounter:
@@ -67,11 +71,14 @@ class TiktokenCounter(TokenCounter):
         EncodingUnavailable, or ConfigurationError for an unknown encoding.
         """
         encoding = _encodings.get(self.encoding) or self._load()
-        whole, start = 0, 0
-        for cut in LONG_BLANK.finditer(text):
-            whole += len(encoding.encode_ordinary(text[start : cut.end()])) + 2
-            start = cut.end()
-        return whole + len(encoding.encode_ordinary(text[start:] if start else text))
+        if len(text) <= LONGEST_BLANK:
+            return len(encoding.encode_ordinary(text))
+        cuts = [0]
+        for run in BLANK.finditer(text):
+            cuts += range(run.start() + LONGEST_BLANK, run.end(), LONGEST_BLANK)
+        pieces = [text[start:end] for start, end in pairwise([*cuts, len(text)])]
+        counts = [len(encoding.encode_ordinary(piece)) for piece in pieces]
+        return sum(counts) + PER_CUT * (len(counts) - 1)
 
     def check(self, setting: str) -> list[CheckMessage]:
         """An error if the encoding is unknown, or its file is not on this machine."""
@@ -86,22 +93,23 @@ class TiktokenCounter(TokenCounter):
         except _Found:
             return []
         except ConfigurationError as error:
-            return [Error(str(error), id="prism_memory.E010")]
+            return [Error(error.message, hint=error.hint, id=error.id)]
         return []
 
     def _load(self) -> Encoding:
-        from tiktoken import Encoding
-
         def read(url: str, expected_hash: str | None = None) -> bytes:
             return _read(url, expected_hash, SETTING, self.encoding)
 
         with _lock:
             if self.encoding not in _encodings:
-                _encodings[self.encoding] = Encoding(**_parts(self.encoding, SETTING, read))
+                parts = _parts(self.encoding, SETTING, read)
+                from tiktoken import Encoding
+
+                _encodings[self.encoding] = Encoding(**parts)
             return _encodings[self.encoding]
 
 
-class _Found(Exception):  # noqa: N818 - good news
+class _Found(Exception):
     """Ends a check as soon as a file was found, before it is parsed."""
 
 
@@ -115,10 +123,11 @@ def _parts(encoding: str, setting: str, read: Callable[..., bytes]) -> dict[str,
     loading, public = _copy("tiktoken.load"), _copy("tiktoken_ext.openai_public")
     known = public.ENCODING_CONSTRUCTORS
     if encoding not in known:
-        names = ", ".join(sorted(known))
-        raise ConfigurationError(f"{setting}: unknown encoding {encoding!r}. Known are: {names}.")
-    if not hasattr(loading, "read_file_cached"):
-        raise EncodingUnavailable(f"{setting}: this tiktoken reads its files in a way of its own.")
+        hint = f"Known encodings: {', '.join(sorted(known))}."
+        raise ConfigurationError(f"{setting}: unknown encoding {encoding!r}.", hint=hint)
+    if not hasattr(loading, "read_file_cached"):  # what would be used instead might download
+        message = f"{setting}: {encoding!r} can't be read with this version of tiktoken."
+        raise EncodingUnavailable(message, hint=NO_FILE, id="prism_memory.E010")
     vars(loading)["read_file_cached"] = read
     for loader in ("load_tiktoken_bpe", "data_gym_to_mergeable_bpe_ranks"):
         vars(public)[loader] = getattr(loading, loader)
@@ -128,9 +137,15 @@ def _parts(encoding: str, setting: str, read: Callable[..., bytes]) -> dict[str,
 
 def _copy(name: str) -> ModuleType:
     """A module's code, run in a module object that nobody else sees."""
-    spec = importlib.util.find_spec(name)
+    try:
+        spec = importlib.util.find_spec(name)
+    except ImportError:
+        spec = None
     if spec is None or spec.loader is None:
-        raise EncodingUnavailable(f"{SETTING}: {name} is missing. Install tiktoken.")
+        message = f"{SETTING}: {name} can't be imported."
+        raise EncodingUnavailable(
+            message, hint=f"Install tiktoken. {NO_FILE}", id="prism_memory.E010"
+        )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -150,12 +165,11 @@ def _read(url: str, expected_hash: str | None, setting: str, encoding: str) -> b
             return data
         looked.append(f"{folder} ({path.name} is there, but its hash is wrong)")
     raise EncodingUnavailable(
-        f"{setting}: the encoding {encoding!r} is not on this machine. Looked in "
-        f"{'; '.join(looked)}. Nothing is downloaded on its own: run "
-        f"`python -c 'import tiktoken; tiktoken.get_encoding({encoding!r})'` once where there is a "
-        "network, with TIKTOKEN_CACHE_DIR naming a folder that goes along with the application; or "
-        "choose o200k_base or cl100k_base, which litellm ships; or prism_memory.tokens."
-        "HeuristicCounter, which needs no file."
+        f"{setting}: encoding {encoding!r} is not on this machine; looked in {'; '.join(looked)}.",
+        hint="Nothing is downloaded on its own. Where there is a network, run once: python -c "
+        f"\"import tiktoken; tiktoken.get_encoding('{encoding}')\", with TIKTOKEN_CACHE_DIR set to "
+        f"a folder that the application has too. Or take an encoding that litellm ships. {NO_FILE}",
+        id="prism_memory.E010",
     )
 
 
@@ -164,11 +178,13 @@ def _folders() -> list[Path]:
     given = [os.environ.get(f"{name}_CACHE_DIR") for name in ("TIKTOKEN", "DATA_GYM")]
     folders = [Path(folder) for folder in given if folder]
     folders.append(Path(tempfile.gettempdir(), "data-gym-cache"))
-    # Finding a top-level package does not import it; litellm's import takes seconds.
-    spec = importlib.util.find_spec("litellm")
-    for package in (spec and spec.submodule_search_locations) or ():
-        folders.append(Path(package, "litellm_core_utils", "tokenizers"))
-    return folders
+    try:
+        # Finding a top-level package does not import it; litellm's import takes seconds.
+        spec = importlib.util.find_spec("litellm")
+    except ValueError:  # a stand-in without a spec
+        spec = None
+    packages = (spec and spec.submodule_search_locations) or ()
+    return folders + [Path(package, "litellm_core_utils", "tokenizers") for package in packages]
 
 
 class HeuristicCounter(TokenCounter):

@@ -15,7 +15,7 @@ from .exceptions import InvalidFilter
 from .metadata import Scalar, as_scalar, shown_key
 from .texts import unencodable
 
-__all__ = ["Filter", "attribute_tokens"]
+__all__ = ["Filter", "attribute_tokens", "attributes"]
 
 # A type's letter and a text: equal if and only if a filter takes the two scalars as equal.
 Canonical: TypeAlias = tuple[str, str]
@@ -77,6 +77,14 @@ class Filter:
             frozenset(_token(collection, key, value) for value in wanted)
             for key, wanted in self.conditions
         ]
+
+
+def attributes(
+    metadata: Mapping[str, Scalar], role: str, kind: str, name: str
+) -> dict[str, Scalar]:
+    """Return what filters see of a record: its metadata, and over it what else is set."""
+    own = {"role": role, "kind": kind, "name": name}
+    return {**metadata, **{key: value for key, value in own.items() if value}}
 
 
 def attribute_tokens(collection: str, attributes: Mapping[str, Scalar]) -> list[int]:

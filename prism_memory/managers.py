@@ -71,11 +71,12 @@ class MemoryQuerySet(models.QuerySet):  # type: ignore[type-arg]
         with write_transaction(using):
             # A subquery, because rows of a DISTINCT or grouped query can't be locked.
             rows = everything.filter(pk__in=self.using(using).order_by().values("pk"))
-            rows = rows.order_by("pk").select_for_update()
+            # In the order in which all writers lock: two that meet wait, and don't deadlock.
+            rows = rows.order_by("collection_key", "key").select_for_update()
             doomed = dict(rows.values_list("pk", "collection_key"))
             vectors = Embedding.objects.using(using)
+            remove(using, doomed)
             for ids in id_batches(using, list(doomed)):
-                remove(using, {pk: doomed[pk] for pk in ids})
                 gone, _ = vectors.filter(memory_id__in=ids).delete()
                 counts[Embedding._meta.label] += gone
                 _, others = everything.filter(pk__in=ids).delete()

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from .digests import DIGEST_LENGTH
 from .fields import DigestField, MetadataField
+from .filters import attributes
 from .managers import MemoryManager, MemoryQuerySet
 
 if TYPE_CHECKING:
@@ -65,8 +66,7 @@ class Memory(models.Model):
     @property
     def attributes(self) -> dict[str, Scalar]:
         """What filters see: the metadata, and over it the role, kind and name where set."""
-        own = {"role": self.role, "kind": self.kind, "name": self.name}
-        return {**self.metadata, **{key: value for key, value in own.items() if value}}
+        return attributes(self.metadata, self.role, self.kind, self.name)
 
     @property
     def embedded_text(self) -> str:

@@ -20,6 +20,7 @@ import numpy as np
 from django.db import connections
 
 from .models import Embedding, SignaturePage
+from .transactions import id_batches
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -31,6 +32,10 @@ __all__ = ["Page", "add", "remove"]
 PAGE_SIZE = 512
 #: So many small pages of a collection are merged into one.
 SMALL_PAGES = 16
+#: Looks for the entries to remove; each but the first means that another merge has just committed.
+ATTEMPTS = 10
+#: Pages of one INSERT: some megabytes, which every database's packets take.
+INSERT_BATCH = 64
 
 ID = np.dtype("<i8")
 TOKEN = np.dtype("<i8")
@@ -132,7 +137,8 @@ def add(
                 **Page.of(ordered[start : start + PAGE_SIZE]).columns(),
             )
             for start in range(0, len(ordered), PAGE_SIZE)
-        ]
+        ],
+        batch_size=INSERT_BATCH,
     )
     small = pages.filter(
         collection_key=collection_key, space_id=space_id, size__lt=PAGE_SIZE // 2
@@ -158,7 +164,7 @@ def _merge(using: str, small: QuerySet[SignaturePage]) -> None:
     ]
     pages = SignaturePage.objects.using(using)
     pages.filter(pk__in=[row.pk for row in rows]).delete()
-    pages.bulk_create(merged)
+    pages.bulk_create(merged, batch_size=INSERT_BATCH)
 
 
 def _taken(page: Page, rows: NDArray[np.intp]) -> Page:
@@ -176,22 +182,24 @@ def remove(using: str, collection_keys: Mapping[int, str], space_id: int | None 
 
     Call it after locking the memories and before deleting their embeddings.
     """
-    embeddings = Embedding.objects.using(using).filter(memory_id__in=list(collection_keys))
-    pages = SignaturePage.objects.using(using)
+    embeddings, pages = Embedding.objects.using(using), SignaturePage.objects.using(using)
     if space_id is not None:
         embeddings, pages = embeddings.filter(space=space_id), pages.filter(space=space_id)
-    expected = embeddings.count()
+    expected = sum(
+        embeddings.filter(memory_id__in=ids).count()
+        for ids in id_batches(using, list(collection_keys))
+    )
     by_collection = defaultdict(list)
     for pk, collection_key in collection_keys.items():
         by_collection[collection_key].append(pk)
     # A merge that commits while we wait for its pages moves entries to a page that the statement
     # could not see yet. Every embedding has one entry, so a short count shows it: look again.
-    for _ in range(3):
+    for _ in range(ATTEMPTS):
         if expected <= 0:
             break
-        for collection_key, ids in by_collection.items():
+        for collection_key in sorted(by_collection):
             held = pages.filter(collection_key=collection_key)
-            expected -= _remove(held, np.array(sorted(ids), ID))
+            expected -= _remove(held, np.array(sorted(by_collection[collection_key]), ID))
 
 
 def _remove(pages: QuerySet[SignaturePage], ids: NDArray[np.int64]) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..exceptions import ConfigurationError
+from ..filters import attributes
 from ..models import Memory, SignaturePage
 from ..pages import Page
 from ..vectors import cosines
@@ -101,8 +102,7 @@ def _whole(value: object) -> bool:
 
 
 def _seen(row: tuple[Any, ...]) -> dict[str, Any]:
-    _, _, _, metadata, role, kind, name = row
-    return Memory(metadata=metadata, role=role, kind=kind, name=name).attributes
+    return attributes(*row[3:])
 
 
 def _chunks(rows: Iterator[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:

@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from ..conf import settings
 from ..exceptions import InvalidIdentifier
-from ..filters import Filter
+from ..filters import Filter, attributes
 from ..models import Memory, Space
 from ..timestamps import as_moment, from_database, to_database
 from ..transactions import id_batches, write_transaction
@@ -48,6 +48,8 @@ __all__ = ["Nominations", "Search", "TableStore"]
 
 #: Once nominated rows turned out to be expired or gone, so many are looked at before any is read.
 LOOK_AHEAD = 2_048
+#: A larger limit is not told apart: there are no more rows than keys.
+MOST = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,9 @@ class TableStore(VectorStore):
                 group[record.id] = Vector.of(record.vector)
         with write_transaction(self._writes()):
             write_records(self._writes(), records)
-            for (collection, space), group in vectors.items():
+            for (collection, space), group in sorted(
+                vectors.items(), key=lambda item: (collection_key(item[0][0]), item[0][1])
+            ):
                 self.attach(collection, group, space)
 
     def attach(
@@ -185,6 +189,7 @@ class TableStore(VectorStore):
 
     def search(self, query: VectorQuery) -> Matches:
         limit = settings().recall["limit"] if query.limit is None else query.limit
+        limit = min(limit, MOST)
         vector = query.vector if isinstance(query.vector, Vector) else Vector.of(query.vector)
         conditions = Filter.of(query.filter)
         if limit == 0 or not query.collections:
@@ -209,8 +214,7 @@ class TableStore(VectorStore):
         refuse_other_width(space, "the query", len(vector))
         refuse_other_bits(space, self.bits)
         nominations = self.nominate(search)
-        matches = self._scored(search, iter(nominations.ids))
-        scored = len(matches)
+        matches, scored = self._scored(search, iter(nominations.ids))
         if query.min_similarity is not None:
             matches = [match for match in matches if match.similarity >= query.min_similarity]
         matches.sort(key=lambda match: (-match.similarity, match.id, match.collection))
@@ -220,13 +224,19 @@ class TableStore(VectorStore):
             vectors_scored=nominations.scored + scored,
         )
 
-    def _scored(self, search: Search, nominated: Iterator[int]) -> list[VectorMatch]:
-        """Read and score nominated rows until enough passed or no more are nominated."""
+    def _scored(self, search: Search, nominated: Iterator[int]) -> tuple[list[VectorMatch], int]:
+        """Read and score nominated rows until enough passed or no more are nominated.
+
+        Returns what passed, and how many vectors were read for it.
+        """
         matches: list[VectorMatch] = []
+        read = 0
         batch = list(islice(nominated, search.wanted))
         while batch:
             for ids in id_batches(search.using, batch):
-                matches.extend(self._read(search, ids))
+                rows = self._read(search, ids)
+                read += len(rows)
+                matches.extend(self._passing(search, rows))
             missing = search.wanted - len(matches)
             batch = []
             while missing > len(batch) and (ahead := list(islice(nominated, LOOK_AHEAD))):
@@ -235,23 +245,29 @@ class TableStore(VectorStore):
                 alive = set(live.values_list("pk", flat=True))
                 batch.extend(pk for pk in ahead if pk in alive)
             batch = batch[:missing]
-        return matches
+        return matches, read
 
-    def _read(self, search: Search, ids: list[int]) -> list[VectorMatch]:
-        """Read the nominated rows that may be returned, with their exact cosines."""
-        rows = list(
+    def _read(self, search: Search, ids: list[int]) -> list[tuple[Any, ...]]:
+        """Read the nominated rows that are live, with their vectors."""
+        return list(
             Memory.objects.using(search.using)
             .filter(search.live, pk__in=ids, embeddings__space=search.space)
             .values_list(
                 "collection_key", "record_id", "content", "metadata", "occurred_at",
-                "role", "name", "kind", "embeddings__vector",
+                "role", "kind", "name", "embeddings__vector",
             )
         )  # fmt: skip
+
+    def _passing(self, search: Search, rows: list[tuple[Any, ...]]) -> list[VectorMatch]:
+        """Of the rows read, those that the filter takes, with their exact cosines."""
+        if search.filter:
+            # The last word: a driver may know the filter only roughly, or not at all.
+            rows = [row for row in rows if search.filter.matches(attributes(row[3], *row[5:8]))]
         matrix = matrix_of(search.space, [(row[1], row[-1]) for row in rows])
         similarities = cosines(search.vector, matrix)
         found = []
         for row, similarity in zip(rows, similarities.tolist(), strict=True):
-            key, record_id, content, metadata, occurred_at, role, name, kind, _ = row
+            key, record_id, content, metadata, occurred_at, role, kind, name, _ = row
             match = VectorMatch(
                 search.collections[key], record_id, content, metadata, similarity,
                 from_database(occurred_at), role, name, kind,

@@ -1,9 +1,9 @@
-"""Writing records and vectors to the tables: idempotent, in key order, all or none."""
+"""Writing records and vectors to the tables: idempotent, in one order, all or none."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -21,13 +21,22 @@ from ..transactions import id_batches, write_transaction
 from .spaces import refuse_other_bits, refuse_other_width
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
     from ..vectors import Vector
     from .contract import VectorRecord
 
+    #: By key: the records of that key, each with the time that it gets if it gives none.
+    Given = Mapping[str, Sequence[tuple[VectorRecord, datetime]]]
+    #: Of a page: a memory's key, its signature, its tokens.
+    Entry = tuple[int, bytes, Sequence[int]]
+
 __all__ = ["collection_key", "record_key", "write_records", "write_vectors"]
 
-#: Rows of one INSERT: a few times the size of a long conversation.
-INSERT_BATCH = 500
+#: Rows of one statement: a few times the size of a long conversation.
+BATCH = 500
+#: Vectors of one INSERT: 3 MB at 4,096 dimensions, which every database's packets take.
+VECTORS = 100
 
 
 def collection_key(collection: str) -> str:
@@ -51,31 +60,39 @@ def write_records(using: str, records: Sequence[VectorRecord]) -> None:
     given: dict[str, list[tuple[VectorRecord, datetime]]] = defaultdict(list)
     for record, moment in zip(records, moments, strict=True):
         given[record_key(record.collection, record.id)].append((record, moment))
-    # In key order, so that two calls that write the same records can't deadlock.
-    keys = sorted(given)
+    # In one order, so that two calls that write the same records wait and don't deadlock.
+    ordered = sorted(given, key=lambda key: (collection_key(given[key][0][0].collection), key))
     with write_transaction(using):
-        for start in range(0, len(keys), INSERT_BATCH):
-            _write_batch(using, {key: given[key] for key in keys[start : start + INSERT_BATCH]})
+        contested = [
+            key for keys in _batches(ordered) for key in _insert_missing(using, keys, given)
+        ]
+        # All rows are locked before the first page is: whoever erases does the same.
+        changes = [
+            (row, changed)
+            for keys in _batches(contested)
+            for row in _locked(using, keys)
+            if (changed := {name for record, _ in given[row.key] for name in _merge(row, record)})
+        ]
+        _update(using, changes)
 
 
-def _write_batch(using: str, given: Mapping[str, list[tuple[VectorRecord, datetime]]]) -> None:
-    memories = Memory.objects.using(using).order_by("key")
-    stored = {row.key: row for row in memories.filter(key__in=given)}
-    missing = [key for key in given if key not in stored]
+def _insert_missing(using: str, keys: list[str], given: Given) -> list[str]:
+    """Insert those of the records that are new; return the keys whose rows may have to change."""
+    stored = {row.key: row for row in Memory.objects.using(using).filter(key__in=keys)}
+    missing = [key for key in keys if key not in stored]
     if missing:
         _insert(using, [_new(given[key]) for key in missing])
     # Somebody may have inserted the same record just before us: then ours is a repeat.
-    contested = [
+    return [
         key
-        for key in given
+        for key in keys
         if key not in stored or any(_merge(stored[key], record) for record, _ in given[key])
     ]
-    changes: dict[str, list[Memory]] = defaultdict(list)
-    for row in memories.filter(key__in=contested).select_for_update() if contested else ():
-        changed = {name for record, _ in given[row.key] for name in _merge(row, record)}
-        if changed:
-            changes[row.collection_key].append(row)
-            _update(using, row, changed)
+
+
+def _locked(using: str, keys: list[str]) -> QuerySet[Memory]:
+    rows = Memory.objects.using(using).filter(key__in=keys)
+    return rows.order_by("collection_key", "key").select_for_update()
 
 
 def _insert(using: str, rows: list[Memory]) -> None:
@@ -146,17 +163,28 @@ def _after(moment: datetime, retention: timedelta) -> datetime:
         return datetime.max.replace(tzinfo=UTC)
 
 
-def _update(using: str, row: Memory, changed: set[str]) -> None:
-    row.save(using=using, update_fields=sorted(changed))
-    embeddings = Embedding.objects.using(using).filter(memory=row)
-    if changed & {"content", "name"}:
-        remove(using, {row.pk: row.collection_key})
-        embeddings.delete()
-    elif changed & {"metadata", "role", "kind"}:
-        remove(using, {row.pk: row.collection_key})
-        tokens = attribute_tokens(row.collection, row.attributes)
-        for space_id, bits in embeddings.values_list("space_id", "signature"):
-            add(using, row.collection_key, space_id, [(row.pk, bytes(bits), tokens)])
+def _update(using: str, changes: Sequence[tuple[Memory, set[str]]]) -> None:
+    reworded: dict[int, Memory] = {}
+    retagged: dict[int, Memory] = {}
+    for row, changed in changes:
+        row.save(using=using, update_fields=sorted(changed))
+        if changed & {"content", "name"}:
+            reworded[row.pk] = row
+        elif changed & {"metadata", "role", "kind"}:
+            retagged[row.pk] = row
+    remove(using, {pk: row.collection_key for pk, row in {**reworded, **retagged}.items()})
+    embeddings = Embedding.objects.using(using)
+    for ids in id_batches(using, list(reworded)):
+        embeddings.filter(memory_id__in=ids).delete()
+    entries: dict[tuple[str, int], list[Entry]] = defaultdict(list)
+    for ids in id_batches(using, list(retagged)):
+        held = embeddings.filter(memory_id__in=ids)
+        for pk, space_id, signature in held.values_list("memory_id", "space_id", "signature"):
+            row = retagged[pk]
+            tokens = attribute_tokens(row.collection, row.attributes)
+            entries[row.collection_key, space_id].append((pk, bytes(signature), tokens))
+    for (key, space_id), group in sorted(entries.items()):
+        add(using, key, space_id, group)
 
 
 def write_vectors(
@@ -176,15 +204,15 @@ def write_vectors(
         refuse_other_bits(space, bits)
         for record_id, vector in vectors.items():
             refuse_other_width(space, f"the vector of {record_id!r:.80}", len(vector))
-        by_key = {record_key(collection, record_id): record_id for record_id in vectors}
-        return sum(
-            _attach(using, space, [(key, vectors[by_key[key]]) for key in keys], bits, texts)
-            for keys in _batches(sorted(by_key))
-        )
+        keys = sorted(record_key(collection, record_id) for record_id in vectors)
+        # Locked, so that no row is forgotten or rewritten between this look and our commit; and
+        # all of them before the first page is.
+        rows = [row for batch in _batches(keys) for row in _locked(using, batch)]
+        return _attach(using, space, [(row, vectors[row.record_id]) for row in rows], bits, texts)
 
 
-def _batches(keys: list[str]) -> Iterable[list[str]]:
-    return (keys[start : start + INSERT_BATCH] for start in range(0, len(keys), INSERT_BATCH))
+def _batches(keys: list[str]) -> Iterator[list[str]]:
+    return (keys[start : start + BATCH] for start in range(0, len(keys), BATCH))
 
 
 def _space(using: str, name: str, width: int, bits: int) -> Space:
@@ -197,31 +225,28 @@ def _space(using: str, name: str, width: int, bits: int) -> Space:
 def _attach(
     using: str,
     space: Space,
-    vectors: Sequence[tuple[str, Vector]],
+    pairs: Sequence[tuple[Memory, Vector]],
     bits: int,
     texts: Mapping[str, str] | None,
 ) -> int:
-    # Locked, so that a row can't be forgotten or rewritten between this look and our commit.
-    memories = Memory.objects.using(using).order_by("key").select_for_update()
-    rows = {row.key: row for row in memories.filter(key__in=[key for key, _ in vectors])}
     embeddings = Embedding.objects.using(using).filter(space=space)
     held = {
         pk: bytes(vector)
-        for ids in id_batches(using, [row.pk for row in rows.values()])
+        for ids in id_batches(using, [row.pk for row, _ in pairs])
         for pk, vector in embeddings.filter(memory_id__in=ids).values_list("memory_id", "vector")
     }
     fresh, replaced = [], []
-    for key, vector in vectors:
-        row = rows.get(key)
-        if row is None or (texts is not None and texts[row.record_id] != row.embedded_text):
+    for row, vector in pairs:
+        if texts is not None and texts[row.record_id] != row.embedded_text:
             continue
         if row.pk not in held:
             fresh.append((row, vector))
         elif texts is None and held[row.pk] != vector.to_bytes():
             replaced.append((row, vector))
-    if replaced:
-        remove(using, {row.pk: row.collection_key for row, _ in replaced}, space.pk)
-        embeddings.filter(memory_id__in=[row.pk for row, _ in replaced]).delete()
+    outdated = {row.pk: row.collection_key for row, _ in replaced}
+    remove(using, outdated, space.pk)
+    for ids in id_batches(using, list(outdated)):
+        embeddings.filter(memory_id__in=ids).delete()
     _insert_vectors(using, space, fresh + replaced, bits)
     same = 0 if texts is not None else len(held) - len(replaced)
     return len(fresh) + len(replaced) + same
@@ -234,8 +259,11 @@ def _insert_vectors(
         return
     signs = signatures(np.stack([vector.values for _, vector in pairs]), bits)
     Embedding.objects.using(using).bulk_create(
-        Embedding(memory=row, space=space, vector=vector.to_bytes(), signature=sign.tobytes())
-        for (row, vector), sign in zip(pairs, signs, strict=True)
+        [
+            Embedding(memory=row, space=space, vector=vector.to_bytes(), signature=sign.tobytes())
+            for (row, vector), sign in zip(pairs, signs, strict=True)
+        ],
+        batch_size=VECTORS,
     )
     entries = [
         (row.pk, sign.tobytes(), attribute_tokens(row.collection, row.attributes))

@@ -1,0 +1,52 @@
+"""What waits for its vector: by collection, and embedding it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from ..exceptions import PrismMemoryError
+
+if TYPE_CHECKING:
+    from ..managers import MemoryQuerySet
+
+__all__ = ["embed_backlog"]
+
+#: Collections whose names are held in memory at a time.
+PAGE = 500
+#: So many collections that fail in a row are taken for a provider that is down.
+PATIENCE = 3
+
+
+def embed_backlog(waiting: MemoryQuerySet, progress: Callable[[int], object]) -> str:
+    """Embed rows that wait, collection by collection; return what went wrong last, or "".
+
+    A collection that fails does not hold up the others. ``progress`` is told after every batch how
+    many got their vector.
+    """
+    from ..embedding import embed_waiting
+    from ..stores import default_store
+
+    failure = ""
+    failed_in_a_row = 0
+    for collection in _collections(waiting):
+        try:
+            embed_waiting(default_store(), collection, progress=progress)
+        except PrismMemoryError as error:
+            failure = str(error)
+            failed_in_a_row += 1
+            if failed_in_a_row == PATIENCE:
+                break
+        else:
+            failed_in_a_row = 0
+    return failure
+
+
+def _collections(waiting: MemoryQuerySet) -> Iterator[str]:
+    """Yield the names of the collections that hold these rows, while the rows change."""
+    rows = waiting.order_by("collection_key").values_list("collection_key", "collection").distinct()
+    after = ""
+    while page := list(rows.filter(collection_key__gt=after)[:PAGE]):
+        for _, name in page:
+            yield name
+        after = page[-1][0]

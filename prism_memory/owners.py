@@ -72,7 +72,7 @@ def owner_of_instance(model: type[Model], key: Any) -> Owner:
 
 def _owner(owner: object) -> Owner:
     if isinstance(owner, str) and not isinstance(owner, models.Model):
-        return Owner("", _text("owner", str(owner)))
+        return Owner("", _text("owner", owner))
     accepted = ", ".join(settings().owners) or "no model"
     if owner is None:
         raise InvalidOwner(
@@ -95,9 +95,11 @@ def _owner(owner: object) -> Owner:
         concrete = model._meta.concrete_model or model
         if isinstance(owner, concrete):
             key = getattr(owner, concrete._meta.pk.attname)
-            if key is None or owner._state.adding:
+            # A deleted child instance has lost its own key only, not that of its parent.
+            if key is None or owner.pk is None or owner._state.adding:
                 raise InvalidOwner(
-                    f"owner is an unsaved {concrete._meta.label}. Save it before it remembers."
+                    f"owner is an unsaved or deleted {concrete._meta.label}. Save it before it "
+                    "remembers."
                 )
             found = owner_of_instance(concrete, key)
             return Owner(found.model, _text("owner", found.key))
@@ -108,6 +110,7 @@ def _owner(owner: object) -> Owner:
 
 
 def _text(argument: str, value: str) -> str:
+    value = value[:]  # a plain str: that of an enum's member is its value, not its name
     if value == "":
         raise InvalidOwner(f"{argument} is an empty string. Pass a non-empty one.")
     if len(value) > MAX_LENGTH:
@@ -131,4 +134,4 @@ def address(owner: object, scope: object = None) -> Address:
             f"scope is of type {type(scope).__name__}. Pass a non-empty string, or None for "
             "PRISM_MEMORY['DEFAULT_SCOPE']."
         )
-    return Address(_owner(owner), _text("scope", str(scope)))
+    return Address(_owner(owner), _text("scope", scope))

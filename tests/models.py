@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 
 from django.conf import settings
+from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import User
 from django.db import models
 
@@ -40,3 +41,13 @@ class Employee(User):
     """A child of the user model, with a table of its own."""
 
     badge = models.CharField(max_length=16)
+
+
+class Account(AbstractBaseUser):
+    """A user model of a project's own."""
+
+    email = models.CharField(max_length=64, unique=True)
+
+    objects = BaseUserManager()
+
+    USERNAME_FIELD = "email"

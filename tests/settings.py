@@ -9,7 +9,7 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-SECRET_KEY = "only-for-tests"  # noqa: S105
+SECRET_KEY = "only-for-tests"
 USE_TZ = True
 TIME_ZONE = "UTC"
 ROOT_URLCONF = "tests.urls"
@@ -43,6 +43,8 @@ TEMPLATES = [
     }
 ]
 
+# Two runs at the same time on one server need two names.
+NAME = os.environ.get("PRISM_TEST_DATABASE_NAME", "prism_memory")
 SERVERS = {
     "postgresql": {
         "ENGINE": "django.db.backends.postgresql",
@@ -50,7 +52,7 @@ SERVERS = {
         "PORT": os.environ.get("PRISM_TEST_POSTGRESQL_PORT", "5432"),
         "USER": os.environ.get("PRISM_TEST_POSTGRESQL_USER", "postgres"),
         "PASSWORD": os.environ.get("PRISM_TEST_POSTGRESQL_PASSWORD", ""),
-        "NAME": "prism_memory",
+        "NAME": NAME,
     },
     "mariadb": {
         "ENGINE": "django.db.backends.mysql",
@@ -58,7 +60,7 @@ SERVERS = {
         "PORT": os.environ.get("PRISM_TEST_MARIADB_PORT", "3306"),
         "USER": os.environ.get("PRISM_TEST_MARIADB_USER", "root"),
         "PASSWORD": os.environ.get("PRISM_TEST_MARIADB_PASSWORD", ""),
-        "NAME": "prism_memory",
+        "NAME": NAME,
         "OPTIONS": {"charset": "utf8mb4"},
     },
     "sqlite": {
@@ -66,6 +68,10 @@ SERVERS = {
         "NAME": ":memory:",
     },
 }
-DATABASES = {"default": SERVERS[os.environ.get("PRISM_TEST_DATABASE", "sqlite")]}
+DATABASES = {
+    "default": SERVERS[os.environ.get("PRISM_TEST_DATABASE", "sqlite")],
+    # Only for tests that have memories live apart from their owners.
+    "other": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"},
+}
 
 PRISM_MEMORY = {"EMBEDDER": {"BACKEND": "prism_memory.testing.FakeEmbedder"}}

@@ -107,7 +107,7 @@ class Provenance:
             if name not in TEXTS + NUMBERS:
                 if isinstance(value, (str, int, float, bool, type(None))):
                     extra[key] = value
-            elif value is not None:
+            else:
                 number = _whole(value) if name in NUMBERS else value
                 if _fits(name, number):
                     known[name] = number

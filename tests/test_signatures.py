@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from prism_memory.signatures import BITS, estimates, hamming, project, signature, signatures
+from prism_memory.signatures import BITS, _below, estimates, hamming, project, signature, signatures
 
 from .clustered import clustered
 
@@ -102,6 +102,14 @@ def test_agrees_with_the_reference(vector, bits):
     projections, expected = reference(vector, bits)
     assert signature(np.array(vector), bits) == expected
     assert project(np.array(vector), bits).tolist() == projections
+
+
+def test_draws_that_would_favour_small_numbers_are_skipped():
+    draws = struct.pack("<4I", 2**32 - 1, 2**32 - 2, 5, 2**32 - 4)
+    stream = iter(draws)
+    assert _below(3, stream) == (2**32 - 2) % 3  # 2**32 - 1 would be one 0 too many
+    assert _below(3, stream) == 2
+    assert _below(4, stream) == 0
 
 
 def test_default_is_256_bits_and_bits_change_the_signature():

@@ -178,6 +178,14 @@ def test_cuts_never_undercount(text, longest):
         assert TiktokenCounter().count(text) >= exact
 
 
+def test_what_a_cut_may_save_is_added(monkeypatch):
+    encoding, text = tiktoken_encoding(), "\u3000  \u3000"
+    halves = sum(len(encoding.encode_ordinary(half)) for half in (text[:2], text[2:]))
+    assert halves < len(encoding.encode_ordinary(text))  # so it does happen
+    monkeypatch.setattr(tokens, "LONGEST_BLANK", 2)
+    assert TiktokenCounter().count(text) >= len(encoding.encode_ordinary(text))
+
+
 def tiktoken_encoding():
     TiktokenCounter().count("")
     return tokens._encodings["o200k_base"]

@@ -169,8 +169,9 @@ def test_a_message_tells_position_type_and_length_but_no_value():
     ],
 )
 def test_unpack_refuses_other_text(text):
-    with pytest.raises(InvalidVector):
+    with pytest.raises(InvalidVector) as caught:
         Vector.unpack(text)
+    assert caught.value.__cause__ is None
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])

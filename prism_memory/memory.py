@@ -79,8 +79,8 @@ class OwnerMemory:
         happens after the commit. Raises InvalidMessage, InvalidMetadata or InvalidTimestamp.
         """
         said = utterances(messages)
-        refuse_reserved(metadata)
         metadata = normalise_metadata(metadata)
+        refuse_reserved(metadata)
         when = moments(occurred_at, said.given, [position for position, _ in said])
         retention = settings().retention
         records = [
@@ -206,9 +206,25 @@ class OwnerMemory:
         """Like ``embed_pending``."""
         return await sync_to_async(self.embed_pending)()
 
-    async def arecall(self, query: str, **options: Any) -> Recollection:
+    async def arecall(
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        budget: int | None = None,
+        min_score: float | None = None,
+        weighting: Weighting | None = None,
+        filter: Mapping[str, Any] | None = None,
+    ) -> Recollection:
         """Like ``recall``."""
-        return await sync_to_async(self.recall)(query, **options)
+        return await sync_to_async(self.recall)(
+            query,
+            limit=limit,
+            budget=budget,
+            min_score=min_score,
+            weighting=weighting,
+            filter=filter,
+        )
 
     async def aforget(self, ids: Iterable[str] | _Everything = EVERYTHING) -> int:
         """Like ``forget``."""

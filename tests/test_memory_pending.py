@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from prism_memory.exceptions import EmbeddingUnavailable
-from prism_memory.management import backlog
+from prism_memory.management import backlog, paging
 from prism_memory.models import Memory
 from prism_memory.stores import VectorRecord, default_store
 
@@ -105,7 +105,7 @@ def test_embed_embeds_everything(waiting, embedder):
 
 
 def test_collections_are_paged_through(waiting, embedder, monkeypatch):
-    monkeypatch.setattr(backlog, "PAGE", 2)
+    monkeypatch.setattr(paging, "PAGE", 2)
     for owner in "abcde":
         Memory.objects.for_owner(owner).remember("hello")
     assert run("memory_pending", "--embed").out.startswith("Embedded 5 memories.")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..exceptions import PrismMemoryError
+from .paging import collection_pages
 
 if TYPE_CHECKING:
     from ..managers import MemoryQuerySet
 
 __all__ = ["embed_backlog"]
 
-#: Collections whose names are held in memory at a time.
-PAGE = 500
 #: So many collections that fail in a row are taken for a provider that is down.
 PATIENCE = 3
 
@@ -29,7 +28,8 @@ def embed_backlog(waiting: MemoryQuerySet, progress: Callable[[int], object]) ->
 
     failure = ""
     failed_in_a_row = 0
-    for collection in _collections(waiting):
+    names = (name for page in collection_pages(waiting, "collection") for _, name in page)
+    for collection in names:
         try:
             embed_waiting(default_store(), collection, progress=progress)
         except PrismMemoryError as error:
@@ -40,13 +40,3 @@ def embed_backlog(waiting: MemoryQuerySet, progress: Callable[[int], object]) ->
         else:
             failed_in_a_row = 0
     return failure
-
-
-def _collections(waiting: MemoryQuerySet) -> Iterator[str]:
-    """Yield the names of the collections that hold these rows, while the rows change."""
-    rows = waiting.order_by("collection_key").values_list("collection_key", "collection").distinct()
-    after = ""
-    while page := list(rows.filter(collection_key__gt=after)[:PAGE]):
-        for _, name in page:
-            yield name
-        after = page[-1][0]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from django.db.models.functions import SHA256
-
-from ...owners import Owner
+from ...owners import Address, Owner
+from ...stores.writing import collection_key
 from ...timestamps import to_database
 from ..arguments import moment, name, owner_named
 from ..base import MemoryCommand
+from ..paging import collection_pages
 from ..words import counted, shown, whose
 
 if TYPE_CHECKING:
@@ -71,8 +71,10 @@ class Command(MemoryCommand):
             whom: Owner | None = owner_named(owner, self.memories())
         else:
             whom = None if owner_string is None else Owner("", owner_string)
-        doomed = self.of(whom, scope).filter(occurred_at__lt=to_database(date))
-        found = doomed.count()
+        owned = self.memories().exclude(owner_key="")  # the others are passages
+        before = owned.filter(occurred_at__lt=to_database(date))
+        doomed = list(_of(before, whom, scope))
+        found = sum(part.count() for part in doomed)
         of = f"of {whose(whom.model, whom.key)}" if whom else "of all owners"
         of += f" in {shown(scope)}" if scope is not None else " in all scopes"
         what = f"{counted(found)} {of} from before {date.isoformat()}"
@@ -82,16 +84,22 @@ class Command(MemoryCommand):
         if found and interactive:
             self.confirm(f"This forgets {what}, for good.")
         with self.progress("Forgetting", found) as bar:
-            self.erase(doomed, bar)
+            for part in doomed:
+                self.erase(part, bar)
         self.say(f"Forgot {counted(bar.done)}.")
 
-    def of(self, owner: Owner | None, scope: str | None) -> MemoryQuerySet:
-        """The memories of an owner, or of all, in a scope or in all; never what nobody owns."""
-        memories = self.memories().exclude(owner_key="")
-        if owner is not None:
-            memories = memories.filter(owner_key=owner.digest)
-        if scope is not None:
-            # A digest, because some databases take "support" and "Support " for the same text.
-            exact = hashlib.sha256(scope.encode()).hexdigest()
-            memories = memories.alias(scope_digest=SHA256("scope")).filter(scope_digest=exact)
-        return memories
+
+def _of(
+    memories: MemoryQuerySet, owner: Owner | None, scope: str | None
+) -> Iterator[MemoryQuerySet]:
+    """Yield the memories of an owner, or of all, in a scope, or in all; in one or more parts."""
+    if scope is None:
+        yield memories if owner is None else memories.filter(owner_key=owner.digest)
+    elif owner is not None:
+        collection = Address(owner, scope).collection
+        yield memories.filter(collection_key=collection_key(collection))
+    else:
+        # Compared here: some databases take "support" and "Support " for the same text.
+        for page in collection_pages(memories.filter(scope=scope), "scope"):
+            exact = [key for key, found in page if found == scope]
+            yield memories.filter(collection_key__in=exact)

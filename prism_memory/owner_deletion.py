@@ -13,7 +13,7 @@ from typing import Any
 
 from django.apps import apps
 from django.core.signals import setting_changed
-from django.db import DatabaseError, router, transaction
+from django.db import Error, connections, router, transaction
 from django.db.models import Model
 from django.db.models.signals import post_delete
 
@@ -65,13 +65,17 @@ def _listen_anew(*, setting: str, **kwargs: Any) -> None:
 
 
 def _deleted(sender: type[Model], instance: Model, using: str, **kwargs: Any) -> None:
-    from .models import Memory
-
     owner = owner_of_instance(sender, instance.pk)
-    if router.db_for_write(Memory) == using:
+    if _using() == using:
         forget_owner(owner)  # in the transaction that deletes the owner
     else:
         transaction.on_commit(partial(_forget_elsewhere, owner), using=using, robust=True)
+
+
+def _using() -> str:
+    from .models import Memory
+
+    return router.db_for_write(Memory)
 
 
 def _forget_elsewhere(owner: Owner) -> None:
@@ -79,11 +83,13 @@ def _forget_elsewhere(owner: Owner) -> None:
         try:
             forget_owner(owner)
             return
-        except DatabaseError as error:
+        except Error as error:
             logger.warning(
                 "Forgetting a deleted %s failed with %s, attempt %d of %d.",
                 owner.model, type(error).__name__, attempt + 1, ATTEMPTS,
             )  # fmt: skip
+            # A lost connection fails for ever, a new one may not.
+            connections[_using()].close_if_unusable_or_obsolete()
     logger.error(
         "The memories of a deleted %s are still stored. Run manage.py memory_orphans --forget.",
         owner.model,

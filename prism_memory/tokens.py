@@ -57,6 +57,7 @@ class TiktokenCounter(TokenCounter):
 
     The encoding's files are looked for where tiktoken keeps what it once downloaded, then in the
     folder that litellm ships. A file counts only if its hash is the one that tiktoken expects.
+    System checks do no I/O, so an encoding that is missing is an error at the first count.
     """
 
     def __init__(self, *, encoding: str = "o200k_base") -> None:
@@ -80,40 +81,20 @@ class TiktokenCounter(TokenCounter):
         counts = [len(encoding.encode_ordinary(piece)) for piece in pieces]
         return sum(counts) + PER_CUT * (len(counts) - 1)
 
-    def check(self, setting: str) -> list[CheckMessage]:
-        """An error if the encoding is unknown, or its file is not on this machine."""
-        from django.core.checks import Error
-
-        def find(url: str, expected_hash: str | None = None) -> bytes:
-            _read(url, expected_hash, setting, self.encoding)
-            raise _Found
-
-        try:
-            _parts(self.encoding, setting, find)
-        except _Found:
-            return []
-        except ConfigurationError as error:
-            return [Error(error.message, hint=error.hint, id=error.id)]
-        return []
-
     def _load(self) -> Encoding:
         def read(url: str, expected_hash: str | None = None) -> bytes:
-            return _read(url, expected_hash, SETTING, self.encoding)
+            return _read(url, expected_hash, self.encoding)
 
         with _lock:
             if self.encoding not in _encodings:
-                parts = _parts(self.encoding, SETTING, read)
+                parts = _parts(self.encoding, read)
                 from tiktoken import Encoding
 
                 _encodings[self.encoding] = Encoding(**parts)
             return _encodings[self.encoding]
 
 
-class _Found(Exception):
-    """Ends a check as soon as a file was found, before it is parsed."""
-
-
-def _parts(encoding: str, setting: str, read: Callable[..., bytes]) -> dict[str, Any]:
+def _parts(encoding: str, read: Callable[..., bytes]) -> dict[str, Any]:
     """What tiktoken makes an encoding of, from the files that `read` returns.
 
     By itself tiktoken downloads what it does not find and deletes what has another hash. Hence its
@@ -124,10 +105,10 @@ def _parts(encoding: str, setting: str, read: Callable[..., bytes]) -> dict[str,
     known = public.ENCODING_CONSTRUCTORS
     if encoding not in known:
         hint = f"Known encodings: {', '.join(sorted(known))}."
-        raise ConfigurationError(f"{setting}: unknown encoding {encoding!r}.", hint=hint)
+        raise ConfigurationError(f"{SETTING}: unknown encoding {encoding!r}.", hint=hint)
     if not hasattr(loading, "read_file_cached"):  # what would be used instead might download
-        message = f"{setting}: {encoding!r} can't be read with this version of tiktoken."
-        raise EncodingUnavailable(message, hint=NO_FILE, id="prism_memory.E010")
+        message = f"{SETTING}: {encoding!r} can't be read with this version of tiktoken."
+        raise EncodingUnavailable(message, hint=NO_FILE)
     vars(loading)["read_file_cached"] = read
     for loader in ("load_tiktoken_bpe", "data_gym_to_mergeable_bpe_ranks"):
         vars(public)[loader] = getattr(loading, loader)
@@ -143,15 +124,13 @@ def _copy(name: str) -> ModuleType:
         spec = None
     if spec is None or spec.loader is None:
         message = f"{SETTING}: {name} can't be imported."
-        raise EncodingUnavailable(
-            message, hint=f"Install tiktoken. {NO_FILE}", id="prism_memory.E010"
-        )
+        raise EncodingUnavailable(message, hint=f"Install tiktoken. {NO_FILE}")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def _read(url: str, expected_hash: str | None, setting: str, encoding: str) -> bytes:
+def _read(url: str, expected_hash: str | None, encoding: str) -> bytes:
     """The file that tiktoken would download, from the first folder that holds it unharmed."""
     looked = []
     for folder in _folders():
@@ -165,11 +144,10 @@ def _read(url: str, expected_hash: str | None, setting: str, encoding: str) -> b
             return data
         looked.append(f"{folder} ({path.name} is there, but its hash is wrong)")
     raise EncodingUnavailable(
-        f"{setting}: encoding {encoding!r} is not on this machine; looked in {'; '.join(looked)}.",
+        f"{SETTING}: encoding {encoding!r} is not on this machine; looked in {'; '.join(looked)}.",
         hint="Nothing is downloaded on its own. Where there is a network, run once: python -c "
         f"\"import tiktoken; tiktoken.get_encoding('{encoding}')\", with TIKTOKEN_CACHE_DIR set to "
         f"a folder that the application has too. Or take an encoding that litellm ships. {NO_FILE}",
-        id="prism_memory.E010",
     )
 
 

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import backends
+from .embedders import Embedder
 from .exceptions import EmbeddingInvalid, EmbeddingUnavailable, InvalidVector
 from .vectors import Vector
 
 if TYPE_CHECKING:
-    from .embedders import Embedder
     from .stores import VectorStore
 
 __all__ = ["embed_texts", "embed_waiting"]
@@ -38,6 +38,8 @@ def embed_texts(
 
 def embed_question(embedder: Embedder, text: str) -> Vector:
     """Return the checked vector of a query. Raises like ``embed_texts``."""
+    if type(embedder).embed_query is Embedder.embed_query:  # it would not look at the count
+        return embed_texts(embedder, [text])[0]
     return _checked([_answer(lambda: embedder.embed_query(text), None)], 1)[0]
 
 
@@ -113,6 +115,7 @@ def _answer(call: Callable[[], Any], deadline: float | None) -> Any:
     if failure is None:
         return answer
     if isinstance(failure, EmbeddingUnavailable):
+        failure.__cause__ = failure.__context__ = None
         raise failure
     status = getattr(failure, "status_code", None)
     raise EmbeddingUnavailable(
@@ -135,6 +138,11 @@ def _call_until(call: Callable[[], Any], deadline: float) -> tuple[Any, Exceptio
     HTTP clients take a time-out per attempt and then retry, so only another thread keeps a total.
     The abandoned call ends by itself; as a daemon its thread does not hold up the process.
     """
+    late = EmbeddingUnavailable(
+        "The embedding provider did not answer within INLINE_DEADLINE. What is stored stays stored."
+    )
+    if deadline <= time.monotonic():  # no call is paid for whose answer nobody waits for
+        return None, late
     results: list[tuple[Any, Exception | None]] = []
     context = contextvars.copy_context()
     thread = threading.Thread(
@@ -144,8 +152,4 @@ def _call_until(call: Callable[[], Any], deadline: float) -> tuple[Any, Exceptio
     )
     thread.start()
     thread.join(max(0.0, deadline - time.monotonic()))
-    if results:
-        return results[0]
-    return None, EmbeddingUnavailable(
-        "The embedding provider did not answer within INLINE_DEADLINE. What is stored stays stored."
-    )
+    return results[0] if results else (None, late)

@@ -9,7 +9,6 @@ import logging
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import partial
 from weakref import WeakKeyDictionary
 
 from django.db import connections, router, transaction
@@ -23,11 +22,18 @@ __all__ = ["schedule"]
 logger = logging.getLogger("prism_memory.embedding")
 
 
-@dataclass
+@dataclass(eq=False)
 class Note:
     """The records that a transaction wrote: (store alias, collection) → ids."""
 
     written: dict[tuple[str, str], dict[str, None]] = field(default_factory=dict)
+
+    def embed(self) -> None:
+        """Embed the noted records; called again, there is nothing left to do."""
+        written, self.written = self.written, {}
+        deadline = time.monotonic() + settings().inline_deadline
+        for (alias, collection), ids in written.items():
+            _embed_inline(alias, collection, list(ids), deadline)
 
 
 # One note a connection, that is, a thread and a database.
@@ -44,26 +50,34 @@ def schedule(alias: str, collection: str, ids: Iterable[str]) -> None:
     from .models import Memory
 
     using = router.db_for_write(Memory)
-    note = notes.setdefault(connections[using], Note())
+    note = _note_of_this_transaction(connections[using])
     note.written.setdefault((alias, collection), {}).update(dict.fromkeys(ids))
-    transaction.on_commit(partial(_committed, using), using=using, robust=True)
+    # A method and no partial: of a callback that raises, Django logs the __qualname__.
+    transaction.on_commit(note.embed, using=using, robust=True)
 
 
-def _committed(using: str) -> None:
-    note = notes.pop(connections[using], Note())
-    deadline = time.monotonic() + settings().inline_deadline
-    for (alias, collection), ids in note.written.items():
-        _embed_inline(alias, collection, list(ids), deadline)
+def _note_of_this_transaction(connection: BaseDatabaseWrapper) -> Note:
+    note = notes.get(connection)
+    # A rollback tells nobody, but it drops callbacks: a note without one is of a transaction, or a
+    # savepoint, that is gone.
+    if note is None or not any(call == note.embed for _, call, *_ in connection.run_on_commit):
+        note = notes[connection] = Note()
+    return note
 
 
 def _embed_inline(alias: str, collection: str, ids: list[str], deadline: float) -> None:
     from .embedding import embed_waiting
     from .stores import stores
 
+    # The caller's work is done and committed; the records stay pending until the next run.
     try:
         embed_waiting(stores[alias], collection, ids=ids, deadline=deadline)
     except PrismMemoryError as error:
-        # The caller's work is done and committed; the records stay pending until the next run.
-        logger.warning(
-            "Records of %s stay pending: %s", collection, error, extra={"collection": collection}
-        )
+        reason = str(error)
+    except Exception as error:  # noqa: BLE001 - of a database, say, whose words may quote a row
+        reason = f"{type(error).__module__}.{type(error).__qualname__}"
+    else:
+        return
+    logger.warning(
+        "Records of %s stay pending: %s", collection, reason, extra={"collection": collection}
+    )

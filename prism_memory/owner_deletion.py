@@ -8,7 +8,6 @@ deletes in the whole project. What no signal reports (raw SQL, database cascades
 from __future__ import annotations
 
 import logging
-from functools import partial
 from typing import Any
 
 from django.apps import apps
@@ -69,7 +68,8 @@ def _deleted(sender: type[Model], instance: Model, using: str, **kwargs: Any) ->
     if _using() == using:
         forget_owner(owner)  # in the transaction that deletes the owner
     else:
-        transaction.on_commit(partial(_forget_elsewhere, owner), using=using, robust=True)
+        # No partial: of a callback that raises, Django logs the __qualname__.
+        transaction.on_commit(lambda: _forget_elsewhere(owner), using=using, robust=True)
 
 
 def _using() -> str:

@@ -1,0 +1,132 @@
+"""Runs every Python example of the docs and the README.
+
+The blocks of one page run in order, in one namespace, with commits as in production. A block is
+left out only by a comment right before it, which says why: ``<!-- not run: … -->``. It is compiled
+all the same. A ``PRISM_MEMORY`` that a block assigns is validated, run or not.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, SimpleNamespace
+from typing import Any
+from unittest.mock import AsyncMock
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.core.checks import ERROR
+
+from prism_memory.checks import check_settings
+from prism_memory.stores import stores
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted(page for page in [*ROOT.glob("docs/*.md"), ROOT / "README.md"] if page.exists())
+FENCE = re.compile(
+    r"^(?:<!-- not run: (?P<why>[^\n]+?) -->\n+)?```python\n(?P<code>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+# Errors of a backend that is the reader's own, or whose package is not installed here.
+NOT_OURS = ("prism_memory.E005", "prism_memory.E009")
+
+
+@dataclass
+class Block:
+    where: str
+    compiled: CodeType
+    runs: bool
+    source: str
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text()
+    found = []
+    for match in FENCE.finditer(text):
+        line = text[: match.start("code")].count("\n")
+        where = f"{page.relative_to(ROOT)}:{line}"
+        source = "\n" * line + match["code"]  # so that a traceback shows the page's own lines
+        code = compile(source, page, "exec")
+        found.append(Block(where, code, match["why"] is None, match["code"]))
+    return found
+
+
+@pytest.fixture
+def litellm(monkeypatch):
+    """A litellm that answers, and that nothing imports for seconds."""
+    spec = importlib.util.find_spec("litellm")
+    fake: Any = importlib.util.module_from_spec(spec)
+    fake.sent = []
+
+    def completion(*, model: str, messages: list[dict[str, Any]]) -> Any:
+        assert messages[0]["role"] == "system", "instructions come first"
+        assert messages[-1]["role"] == "user", "the question comes last"
+        assert all(set(message) == {"role", "content"} for message in messages)
+        fake.sent.append(messages)
+        answer = SimpleNamespace(role="assistant", content="To Hauptplatz 1 in Graz.")
+        details = SimpleNamespace(cached_tokens=1024)
+        return SimpleNamespace(
+            choices=[SimpleNamespace(message=answer)],
+            usage=SimpleNamespace(prompt_tokens_details=details),
+        )
+
+    fake.completion = completion
+    monkeypatch.setitem(sys.modules, "litellm", fake)
+    return fake
+
+
+@pytest.fixture
+def namespace(user, embedder, litellm):
+    """What the pages take for given: a user, the thread so far, and a provider that answers."""
+    yield {
+        "user": user,
+        "instructions": "You answer questions about ACME.",
+        "question": "Where do you send my bill?",
+        "messages": [
+            {"role": "system", "content": "You answer questions about ACME."},
+            {"role": "user", "content": "My billing address is Hauptplatz 1, Graz."},
+            {"role": "assistant", "content": "Thank you, I'll send your bill there."},
+        ],
+    }
+    stores.unregister("newest")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.django_db(transaction=True)  # embedding comes after the commit, so there has to be one
+def test_examples(page: Path, namespace, settings) -> None:
+    of_the_tests = settings.PRISM_MEMORY
+    for block in blocks(page):
+        names = namespace if block.runs else {}
+        if block.runs or "PRISM_MEMORY = " in block.source:
+            exec(block.compiled, names)
+        if (given := names.pop("PRISM_MEMORY", None)) is not None:
+            settings.PRISM_MEMORY = given
+            said = check_settings(None)
+            wrong = [each for each in said if each.level >= ERROR and each.id not in NOT_OURS]
+            assert wrong == [], block.where
+            settings.PRISM_MEMORY = of_the_tests
+
+
+def test_an_excluded_block_says_why() -> None:
+    """And only settings blocks, which are validated instead, are excluded."""
+    for page in PAGES:
+        text = page.read_text()
+        fences = text.count("```python")
+        assert len(blocks(page)) == fences, f"{page.name} has a fence that this does not read"
+        assert text.count("<!-- not run") == sum(not block.runs for block in blocks(page))
+
+
+def test_the_examples_hand_over(namespace, litellm, settings, transactional_db) -> None:
+    """The twelve lines of the quickstart really send what was remembered."""
+    for block in blocks(ROOT / "docs/quickstart.md"):
+        if block.runs and ("litellm" in block.source or "async" in block.source):
+            exec(block.compiled, namespace)
+    [sent] = litellm.sent
+    assert "Hauptplatz 1, Graz" in sent[1]["content"]
+    assert namespace["memory"].count() == 3
+
+    request = SimpleNamespace(auser=AsyncMock(return_value=namespace["user"]))
+    [context] = async_to_sync(namespace["support"])(request, namespace["question"])
+    assert "Hauptplatz 1, Graz" in context["content"]

@@ -19,8 +19,10 @@ from unittest.mock import AsyncMock
 import pytest
 from asgiref.sync import async_to_sync
 from django.core.checks import ERROR
+from django.core.management import call_command
 
 from prism_memory.checks import check_settings
+from prism_memory.exceptions import SpaceMismatch
 from prism_memory.stores import stores
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -46,10 +48,9 @@ def blocks(page: Path) -> list[Block]:
     found = []
     for match in FENCE.finditer(text):
         line = text[: match.start("code")].count("\n")
-        where = f"{page.relative_to(ROOT)}:{line}"
-        source = "\n" * line + match["code"]  # so that a traceback shows the page's own lines
-        code = compile(source, page, "exec")
-        found.append(Block(where, code, match["why"] is None, match["code"]))
+        # Line breaks before it, so that a traceback shows the page's own lines.
+        code = compile("\n" * line + match["code"], page, "exec")
+        found.append(Block(f"{page.name}:{line}", code, match["why"] is None, match["code"]))
     return found
 
 
@@ -66,11 +67,8 @@ def litellm(monkeypatch):
         assert all(set(message) == {"role", "content"} for message in messages)
         fake.sent.append(messages)
         answer = SimpleNamespace(role="assistant", content="To Hauptplatz 1 in Graz.")
-        details = SimpleNamespace(cached_tokens=1024)
-        return SimpleNamespace(
-            choices=[SimpleNamespace(message=answer)],
-            usage=SimpleNamespace(prompt_tokens_details=details),
-        )
+        usage = SimpleNamespace(prompt_tokens_details=None)
+        return SimpleNamespace(choices=[SimpleNamespace(message=answer)], usage=usage)
 
     fake.completion = completion
     monkeypatch.setitem(sys.modules, "litellm", fake)
@@ -130,3 +128,22 @@ def test_the_examples_hand_over(namespace, litellm, settings, transactional_db) 
     request = SimpleNamespace(auser=AsyncMock(return_value=namespace["user"]))
     [context] = async_to_sync(namespace["support"])(request, namespace["question"])
     assert "Hauptplatz 1, Graz" in context["content"]
+
+
+def test_the_model_changes_as_described(namespace, settings, transactional_db) -> None:
+    """operating.md: embed with the new setting, deploy it, remove the old space."""
+    for block in blocks(ROOT / "docs/operating.md"):
+        exec(block.compiled, namespace)
+    memory, old = namespace["memory"], settings.PRISM_MEMORY
+    new = {"EMBEDDER": {**old["EMBEDDER"], "OPTIONS": {"dimensions": 32}}}
+    [id] = memory.remember("My bank is in Graz.")
+    settings.PRISM_MEMORY = new
+    with pytest.raises(SpaceMismatch):
+        memory.recall("bank")
+    call_command("memory_pending", "--embed", "--fail-over", "0", verbosity=0)
+    for setting in (old, new):  # both serve, until the old space is removed
+        settings.PRISM_MEMORY = setting
+        assert [found.id for found in memory.recall("bank")] == [id]
+    namespace["remove_space"]("fake@64/named-1")
+    assert [found.id for found in memory.recall("bank")] == [id]
+    assert memory.forget() == 1

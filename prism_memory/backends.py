@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .embedders import Embedder
     from .tokens import TokenCounter
 
-__all__ = ["build", "embedder", "token_counter"]
+__all__ = ["build", "build_embedder", "build_token_counter", "embedder", "token_counter"]
 
 Backend = TypeVar("Backend")
 
@@ -28,7 +28,7 @@ def build(entry: BackendEntry, base: type[Backend]) -> Backend:
     """
     try:
         backend = import_string(entry.backend)
-    except (ImportError, ValueError) as error:
+    except Exception as error:  # a module may raise anything
         raise ConfigurationError(
             f"{entry.setting}: {entry.backend!r} can't be imported ({error}).",
             hint="Give the dotted path of a class that is installed.",
@@ -54,7 +54,7 @@ def build(entry: BackendEntry, base: type[Backend]) -> Backend:
             )
     try:
         return backend(**entry.options)
-    except (ConfigurationError, TypeError, ValueError) as error:
+    except Exception as error:  # and so may a constructor
         raise ConfigurationError(
             f"{entry.setting}: {entry.backend} refuses its options ({error}).",
             hint="Correct the options.",
@@ -62,20 +62,35 @@ def build(entry: BackendEntry, base: type[Backend]) -> Backend:
         ) from error
 
 
-def _embedder() -> Embedder:
+def build_embedder() -> Embedder:
+    """Construct the configured embedder, and make sure that it says what the app needs to know."""
     from .embedders import Embedder
 
-    return build(settings().embedder, Embedder)
+    entry = settings().embedder
+    embedder = build(entry, Embedder)
+    space, size = getattr(embedder, "space", None), embedder.batch_size
+    if not isinstance(space, str) or space == "":
+        raise ConfigurationError(
+            f"{entry.setting}: the space of {entry.backend} is {space!r:.80}.",
+            hint='Set it to a string that names model and width, such as "my-model@256".',
+        )
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise ConfigurationError(
+            f"{entry.setting}: the batch_size of {entry.backend} is {size!r:.80}.",
+            hint="Set it to a whole number of at least 1.",
+        )
+    return embedder
 
 
-def _token_counter() -> TokenCounter:
+def build_token_counter() -> TokenCounter:
+    """Construct the configured token counter."""
     from .tokens import TokenCounter
 
     return build(settings().token_counter, TokenCounter)
 
 
 #: The configured embedder, one per process.
-embedder: Once[Embedder] = Once(_embedder)
+embedder: Once[Embedder] = Once(build_embedder)
 
 #: The configured token counter, one per process.
-token_counter: Once[TokenCounter] = Once(_token_counter)
+token_counter: Once[TokenCounter] = Once(build_token_counter)

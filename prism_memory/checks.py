@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings as django_settings
@@ -29,14 +30,18 @@ def check_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 
 def _built(
-    entry: BackendEntry, base: type[Embedder | TokenCounter | VectorStore]
+    setting: str, make: Callable[[], Embedder | TokenCounter | VectorStore]
 ) -> Iterator[CheckMessage]:
     try:
-        backend: Embedder | TokenCounter | VectorStore = backends.build(entry, base)
+        yield from make().check(setting)
     except ConfigurationError as error:
         yield _as_message(error)
-    else:
-        yield from backend.check(entry.setting)
+    except Exception as error:  # noqa: BLE001 - a backend of the project's own may raise anything
+        yield Error(
+            f"{setting}: its check failed with {type(error).__qualname__}: {error}",
+            hint="Correct the check() of this backend.",
+            id="prism_memory.E006",
+        )
 
 
 def _as_message(error: ConfigurationError) -> CheckMessage:
@@ -53,9 +58,7 @@ def _owners() -> Iterator[CheckMessage]:
 
 
 def _embedder() -> Iterator[CheckMessage]:
-    from .embedders import Embedder
-
-    yield from _built(settings().embedder, Embedder)
+    yield from _built(settings().embedder.setting, backends.build_embedder)
     if "EMBEDDER" not in getattr(django_settings, NAME, {}):
         yield Warning(
             f'{NAME}["EMBEDDER"] is not set, so what people say is sent to OpenAI to be embedded.',
@@ -69,20 +72,19 @@ def _embedder() -> Iterator[CheckMessage]:
 
 
 def _token_counter() -> Iterator[CheckMessage]:
-    from .tokens import TokenCounter
-
-    yield from _built(settings().token_counter, TokenCounter)
+    yield from _built(settings().token_counter.setting, backends.build_token_counter)
 
 
 def _stores() -> Iterator[CheckMessage]:
+    for entry in settings().stores.values():
+        yield from _built(entry.setting, partial(_store, entry))
+
+
+def _store(entry: BackendEntry) -> VectorStore:
     from .stores.contract import Durability, VectorStore
     from .stores.registry import volatile
 
-    for entry in settings().stores.values():
-        yield from _built(entry, VectorStore)
-        try:
-            store = backends.build(entry, VectorStore)
-        except ConfigurationError:
-            continue
-        if settings().require_durable and store.durability is Durability.VOLATILE:
-            yield _as_message(volatile(entry.setting, store))
+    store = backends.build(entry, VectorStore)
+    if settings().require_durable and store.durability is Durability.VOLATILE:
+        raise volatile(entry.setting, store)
+    return store

@@ -16,10 +16,14 @@ from django.conf import settings as django_settings
 from django.core.signals import setting_changed
 
 from .exceptions import ConfigurationError
+from .texts import unstorable
 
 __all__ = ["DEFAULTS", "BackendEntry", "MemorySettings", "Once", "problems", "settings"]
 
 NAME = "PRISM_MEMORY"
+
+# In seconds, some 285 years: timedelta, datetime and Thread.join() all take it.
+LONGEST = 9_000_000_000
 
 DEFAULTS: dict[str, Any] = {
     "OWNERS": None,  # the user model
@@ -115,17 +119,23 @@ def _reset(*, setting: str, **kwargs: Any) -> None:
 setting_changed.connect(_reset, dispatch_uid="prism_memory.conf")
 
 
-def _number(value: object, *, above: float) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value > above
+def _seconds(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= LONGEST
 
 
 def _whole(value: object, *, least: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
+def _scope(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= 255 and not unstorable(value)
+
+
 def _share(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e308
 
+
+SECONDS = f"a number of seconds above 0, at most {LONGEST:,}"
 
 # key → (what it must be, in words; the test)
 RULES: dict[str, tuple[str, Callable[[Any], bool]]] = {
@@ -136,22 +146,19 @@ RULES: dict[str, tuple[str, Callable[[Any], bool]]] = {
             or (isinstance(v, (list, tuple)) and all(isinstance(m, str) and "." in m for m in v))
         ),
     ),
-    "DEFAULT_SCOPE": ("a non-empty string", lambda v: isinstance(v, str) and v != ""),
-    "RETENTION": (
-        "None or a number of seconds above 0",
-        lambda v: v is None or _number(v, above=0),
-    ),
+    "DEFAULT_SCOPE": ("a string of 1 to 255 characters that databases can store", _scope),
+    "RETENTION": (f"None or {SECONDS}", lambda v: v is None or _seconds(v)),
     "QUEUE": (
         '"auto", "inline" or the name of a django-rq queue',
         lambda v: isinstance(v, str) and v != "",
     ),
-    "INLINE_DEADLINE": ("a number of seconds above 0", lambda v: _number(v, above=0)),
+    "INLINE_DEADLINE": (SECONDS, _seconds),
     "REQUIRE_DURABLE": ("True or False", lambda v: isinstance(v, bool)),
     "STORE": ("the alias of a store in STORES", lambda v: isinstance(v, str)),
     "RECALL": ("a dict", lambda v: isinstance(v, dict)),
     "STORES": (
         "a dict of alias to store, with at least one entry",
-        lambda v: isinstance(v, dict) and v != {},
+        lambda v: isinstance(v, dict) and v != {} and all(isinstance(alias, str) for alias in v),
     ),
 }
 RECALL_RULES: dict[str, tuple[str, Callable[[Any], bool]]] = {
@@ -165,7 +172,7 @@ RECALL_RULES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     "relevance": ("a number of at least 0", _share),
     "recency": ("a number of at least 0", _share),
-    "half_life": ("a number of seconds above 0", lambda v: _number(v, above=0)),
+    "half_life": (SECONDS, _seconds),
     "query_cache": (
         "a whole number of seconds, 0 for none",
         lambda v: _whole(v, least=0),
@@ -188,8 +195,10 @@ def _unknown(
 def _entry_problems(setting: str, entry: object) -> Iterator[ConfigurationError]:
     hint = 'Give {"BACKEND": "dotted.path.Class", "OPTIONS": {…}}.'
     if not isinstance(entry, Mapping) or not isinstance(entry.get("BACKEND"), str):
+        # Not the whole entry: its options may hold a key.
+        found = entry.get("BACKEND") if isinstance(entry, Mapping) else entry
         yield ConfigurationError(
-            f"{setting} names no BACKEND: {entry!r:.80}.", hint=hint, id="prism_memory.E003"
+            f"{setting} names no BACKEND: {found!r:.80}.", hint=hint, id="prism_memory.E003"
         )
         return
     yield from _unknown(entry, {"BACKEND": 0, "OPTIONS": 0}, setting)

@@ -17,7 +17,7 @@ author = "The Prism Memory contributors"
 copyright = author
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = project
@@ -26,8 +26,6 @@ myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # signatures are read, their types in the code
 autodoc_use_legacy_class_based = True
-napoleon_google_docstring = True
-napoleon_numpy_docstring = False
 
 nitpicky = True
 # No page is fetched to resolve a name, so only this package's own names can be.

@@ -15,24 +15,24 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from django.db import router
 from django.db.models import Q
 from django.utils import timezone
 
 from ..conf import settings
 from ..exceptions import InvalidIdentifier
 from ..filters import Filter, attributes
+from ..jobs import schedule
 from ..models import Memory, Space
 from ..timestamps import as_moment, from_database, to_database
 from ..transactions import id_batches, write_transaction
 from ..vectors import Vector, cosines
+from .backlog import Backlog
 from .contract import (
     Durability,
     Matches,
     VectorMatch,
     VectorQuery,
     VectorRecord,
-    VectorStore,
     check_identifier,
 )
 from .spaces import matrix_of, refuse_other_bits, refuse_other_spaces, refuse_other_width
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ..managers import MemoryQuerySet
 
 __all__ = ["Nominations", "Search", "TableStore"]
 
@@ -84,7 +83,7 @@ class Nominations:
     scored: int = 0
 
 
-class TableStore(VectorStore):
+class TableStore(Backlog):
     """Owns rows, filters, expiry, spaces and scoring. Drivers override nominate, index, unindex."""
 
     durability = Durability.DURABLE
@@ -102,17 +101,22 @@ class TableStore(VectorStore):
 
     def upsert(self, records: Iterable[VectorRecord]) -> None:
         records = list(records)
+        bare: dict[str, list[str]] = {}
         vectors: dict[tuple[str, str], dict[str, Vector]] = {}
         for record in records:
             if record.space is not None:
                 group = vectors.setdefault((record.collection, record.space), {})
                 group[record.id] = Vector.of(record.vector)
+            else:
+                bare.setdefault(record.collection, []).append(record.id)
         with write_transaction(self._writes()):
             write_records(self._writes(), records)
             for (collection, space), group in sorted(
                 vectors.items(), key=lambda item: (collection_key(item[0][0]), item[0][1])
             ):
                 self.attach(collection, group, space)
+            for collection, ids in bare.items():
+                schedule(collection, ids)
 
     def attach(
         self,
@@ -163,28 +167,6 @@ class TableStore(VectorStore):
         rows = self._rows(self._reads(), collection)
         return (rows.embedded() if embedded_only else rows).count()
 
-    def pending(self, collection: str, space: str) -> int:
-        return self._rows(self._reads(), collection).live().unembedded(space).count()
-
-    def unembedded(
-        self,
-        collection: str,
-        limit: int | None = 100,
-        *,
-        space: str | None = None,
-        ids: Iterable[str] | None = None,
-    ) -> list[VectorRecord]:
-        # Asked for in order to write: a replica would name rows that are long embedded.
-        using = self._writes()
-        waiting = self._rows(using, collection).live().unembedded(space)
-        waiting = waiting.order_by("occurred_at", "record_id")
-        if ids is None:
-            return [_as_record(row) for row in waiting[:limit]]
-        keys = sorted({record_key(collection, record_id) for record_id in ids})
-        rows = [row for batch in id_batches(using, keys) for row in waiting.filter(key__in=batch)]
-        rows.sort(key=lambda row: (row.occurred_at, row.record_id))
-        return [_as_record(row) for row in rows[:limit]]
-
     # Searching
 
     def search(self, query: VectorQuery) -> Matches:
@@ -232,20 +214,27 @@ class TableStore(VectorStore):
         matches: list[VectorMatch] = []
         read = 0
         batch = list(islice(nominated, search.wanted))
+        # Once some were gone, look before reading, so that no vector is read in vain.
+        usable = self._usable(search, nominated)
         while batch:
             for ids in id_batches(search.using, batch):
                 rows = self._read(search, ids)
                 read += len(rows)
                 matches.extend(self._passing(search, rows))
-            missing = search.wanted - len(matches)
-            batch = []
-            while missing > len(batch) and (ahead := list(islice(nominated, LOOK_AHEAD))):
-                # Some were gone. Look before reading, so that no vector is read in vain.
-                live = Memory.objects.using(search.using).filter(search.live, pk__in=ahead)
-                alive = set(live.values_list("pk", flat=True))
-                batch.extend(pk for pk in ahead if pk in alive)
-            batch = batch[:missing]
+            batch = list(islice(usable, search.wanted - len(matches)))
         return matches, read
+
+    def _usable(self, search: Search, nominated: Iterator[int]) -> Iterator[int]:
+        """Yield those of the nominated rows that may be returned, best first."""
+        columns = ["metadata", "role", "kind", "name"] if search.filter else []
+        while ahead := list(islice(nominated, LOOK_AHEAD)):
+            live = Memory.objects.using(search.using).filter(search.live, pk__in=ahead)
+            usable = {
+                pk
+                for pk, *seen in live.values_list("pk", *columns)
+                if not search.filter or search.filter.matches(attributes(*seen))
+            }
+            yield from (pk for pk in ahead if pk in usable)
 
     def _read(self, search: Search, ids: list[int]) -> list[tuple[Any, ...]]:
         """Read the nominated rows that are live, with their vectors."""
@@ -275,18 +264,6 @@ class TableStore(VectorStore):
             found.append(match)
         return found
 
-    # Addressing
-
-    def _rows(self, using: str, collection: str) -> MemoryQuerySet:
-        check_identifier("collection", collection)
-        return Memory.objects.using(using).filter(collection_key=collection_key(collection))
-
-    def _writes(self) -> str:
-        return router.db_for_write(Memory)
-
-    def _reads(self) -> str:
-        return router.db_for_read(Memory)
-
 
 def record_ids(ids: object) -> list[str]:
     """Return a list of record ids. Raises InvalidIdentifier for anything else than ids."""
@@ -301,17 +278,3 @@ def record_ids(ids: object) -> list[str]:
                 f"ids holds a {type(record_id).__name__}. Pass ids as remember() returned them."
             )
     return found
-
-
-def _as_record(row: Memory) -> VectorRecord:
-    return VectorRecord(
-        collection=row.collection,
-        id=row.record_id,
-        content=row.content,
-        metadata=row.metadata,
-        occurred_at=from_database(row.occurred_at),
-        expires_at=from_database(row.expires_at),
-        role=row.role,
-        name=row.name,
-        kind=row.kind,
-    )

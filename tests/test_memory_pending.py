@@ -146,19 +146,22 @@ def test_a_failing_provider_is_reported_with_what_was_done_and_what_waits(
     assert "secret" not in ran.err + ran.out
 
 
-def test_a_failing_collection_does_not_hold_up_the_others(waiting, embedder, monkeypatch):
+def test_failing_collections_do_not_hold_up_the_others(embedder, db, monkeypatch):
     def refuses_poison(texts):
         if "poison" in texts:
             raise EmbeddingUnavailable("Refused.")
         return [embedder.vector(text) for text in texts]
 
     monkeypatch.setattr(embedder, "embed", refuses_poison)
-    for owner in "abcdefgh":
-        Memory.objects.for_owner(owner).remember("poison" if owner == "d" else "fine")
+    for owner in range(12):
+        Memory.objects.for_owner(f"owner {owner}").remember("fine")
+    # Every other one, in the order in which they are embedded: never too many in a row.
+    keys = list(Memory.objects.order_by("collection_key").values_list("pk", flat=True))
+    Memory.objects.filter(pk__in=keys[::2]).update(content="poison")
     ran = run("memory_pending", "--embed")
     assert ran.code == 1
-    assert ran.out.startswith("Embedded 7 memories.")
-    assert "Still waiting: 1 memory." in ran.err
+    assert ran.out.startswith("Embedded 6 memories.")
+    assert "Refused. Still waiting: 6 memories." in ran.err
 
 
 def test_a_provider_that_is_down_is_not_asked_for_every_collection(waiting, embedder):

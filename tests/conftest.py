@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.core.cache import cache
 
 from prism_memory import backends
 from prism_memory.models import Memory
@@ -10,7 +11,8 @@ from prism_memory.models import Memory
 
 @pytest.fixture
 def embedder():
-    """The process's FakeEmbedder, with nothing recorded yet."""
+    """The process's FakeEmbedder, with nothing recorded and no query cached yet."""
+    cache.clear()
     fake = backends.embedder()
     fake.calls.clear()
     fake.failure = None

@@ -136,6 +136,13 @@ class TestDuplicatesInOneCall:
         store.upsert([passage(content="one"), passage(content="two"), passage("h-2", "three")])
         assert (row().content, store.count("handbook")) == ("two", 2)
 
+    def test_a_vector_of_another_text_is_not_the_last_texts(self, store):
+        store.upsert([passage(content="one", vector=[1, 0], space=SPACE), passage(content="two")])
+        assert row().content == "two"
+        assert not Embedding.objects.exists()
+        store.upsert([passage(content="two", vector=[1, 0], space=SPACE), passage(content="two")])
+        assert found(store) == ["h-1"]
+
     def test_omitted_fields_leave_those_given_before(self, store):
         store.upsert([passage(metadata={"k": 1}, occurred_at=MARCH), passage()])
         assert (row().metadata, row().occurred_at) == ({"k": 1}, MARCH)

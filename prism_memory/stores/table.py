@@ -103,10 +103,14 @@ class TableStore(Backlog):
         records = list(records)
         bare: dict[str, list[str]] = {}
         vectors: dict[tuple[str, str], dict[str, Vector]] = {}
+        # Of a record that is given twice, the last text is stored: a vector of another is not its.
+        texts = {(record.collection, record.id): record.embedded_text for record in records}
         for record in records:
             if record.space is not None:
                 group = vectors.setdefault((record.collection, record.space), {})
-                group[record.id] = Vector.of(record.vector)
+                vector = Vector.of(record.vector)
+                if record.embedded_text == texts[record.collection, record.id]:
+                    group[record.id] = vector
             else:
                 bare.setdefault(record.collection, []).append(record.id)
         with write_transaction(self._writes()):

@@ -14,8 +14,9 @@ class PrismMemoryConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from . import jobs, owner_deletion
         from .checks import check_settings
-        from .owner_deletion import connect
 
         checks.register(check_settings)
-        connect()
+        jobs.connect()
+        owner_deletion.connect()

@@ -1,46 +1,46 @@
-"""From texts to checked vectors: what is stored, and what is asked.
-
-Whatever an embedder returns is checked here, in one place for all of them: one vector a text, all
-of one width, finite, with a direction.
-"""
+"""Embedding what waits: reads records, asks the embedder, attaches by compare-and-set."""
 
 from __future__ import annotations
 
-import contextvars
-import threading
+import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from . import backends
-from .embedders import Embedder
-from .exceptions import EmbeddingInvalid, EmbeddingUnavailable, InvalidVector
+from . import backends, signals
+from .answers import Answer, Ask, answers
 from .vectors import Vector
 
 if TYPE_CHECKING:
-    from .stores import VectorStore
+    from .stores import VectorRecord, VectorStore
 
-__all__ = ["embed_texts", "embed_waiting"]
+__all__ = ["Run", "embed_claimed", "embed_waiting"]
 
+logger = logging.getLogger("prism_memory.embedding")
 
-def embed_texts(
-    embedder: Embedder, texts: Sequence[str], *, deadline: float | None = None
-) -> list[Vector]:
-    """Return one checked vector a text, from one call of the embedder.
-
-    ``deadline`` is a ``time.monotonic()`` after which the answer is no longer waited for. Raises
-    EmbeddingUnavailable when the call fails or takes too long, and EmbeddingInvalid when it
-    returns anything but one usable vector a text.
-    """
-    rows = _answer(lambda: embedder.embed(list(texts)), deadline)
-    return _checked(rows, len(texts))
+#: Waits as long as the embedder does.
+PATIENT = Ask()
+#: Seconds for which a worker has the records that it claims to itself; then others take them up.
+CLAIM = 30
+#: Seconds between looks at records that another worker has claimed.
+LOOK = 0.25
 
 
-def embed_question(embedder: Embedder, text: str) -> Vector:
-    """Return the checked vector of a query. Raises like ``embed_texts``."""
-    if type(embedder).embed_query is Embedder.embed_query:  # it would not look at the count
-        return embed_texts(embedder, [text])[0]
-    return _checked([_answer(lambda: embedder.embed_query(text), None)], 1)[0]
+@dataclass
+class Run:
+    """What a run brought: how many records got a vector, and which failed for their own text."""
+
+    embedded: int = 0
+    failures: dict[str, str] = field(default_factory=dict)
+    #: Whether the run stopped for lack of time, with records left.
+    unfinished: bool = False
+
+    def failed(self) -> str:
+        """Say how many failed and why, without their texts."""
+        kinds = Counter(self.failures.values())
+        return ", ".join(f"{count} × {kind}" for kind, count in sorted(kinds.items()))
 
 
 def embed_waiting(
@@ -48,108 +48,100 @@ def embed_waiting(
     collection: str,
     *,
     ids: Iterable[str] | None = None,
-    deadline: float | None = None,
+    ask: Ask = PATIENT,
     progress: Callable[[int], object] | None = None,
-) -> int:
-    """Embed what waits in a collection, or those of ``ids`` that wait; return how many were.
+) -> Run:
+    """Embed what waits in a collection now, or those of ``ids`` that wait, oldest first.
 
-    One call of the embedder a batch, oldest first. No transaction of ours is open while it works,
-    and its vectors are attached only to records that still exist with the text that was embedded.
-    ``progress`` is told after every batch how many it attached. Raises EmbeddingUnavailable or
-    EmbeddingInvalid; batches before the failing one are kept.
+    Also what failed before, and is not due yet. Each text is tried once. One call of the embedder a
+    batch; no transaction of ours is open while it works. ``progress`` is told after every call how
+    many records got a vector. Raises EmbeddingUnavailable when the provider is at fault; what it
+    delivered before is kept, and so is the rest of a batch in which one text is at fault.
     """
     embedder = backends.embedder()
+    run = Run()
     only = None if ids is None else set(ids)
-    embedded = 0
+    tried: set[str] = set()
     while True:
-        waiting = store.unembedded(collection, embedder.batch_size, space=embedder.space, ids=only)
-        if not waiting:
-            return embedded
-        texts = {record.id: record.embedded_text for record in waiting}
-        vectors = embed_texts(embedder, list(texts.values()), deadline=deadline)
-        attached = store.attach(
-            collection,
-            dict(zip(texts, vectors, strict=True)),
-            embedder.space,
-            texts=texts,
+        # What failed or was rewritten still waits, and would come first again.
+        waiting = store.unembedded(
+            collection, embedder.batch_size + len(tried), space=embedder.space, ids=only
         )
-        embedded += attached
-        if progress is not None:
-            progress(attached)
+        batch = [record for record in waiting if record.id not in tried][: embedder.batch_size]
+        if not batch:
+            return run
+        before = run.embedded
+        _embed(store, collection, batch, ask, run, progress)
+        done = {record.id for record in batch}
         if only is not None:
-            only -= texts.keys()
-        elif not attached:  # all of them were rewritten meanwhile; their writers see to them
-            return embedded
+            only -= done
+        elif run.embedded - before < len(batch):
+            tried |= done
 
 
-def _checked(rows: Any, expected: int) -> list[Vector]:
-    try:
-        count = len(rows)
-    except TypeError:
-        raise EmbeddingInvalid(
-            f"The embedder returned a {type(rows).__name__}, not a list of vectors."
-        ) from None
-    if count != expected:
-        raise EmbeddingInvalid(f"The embedder returned {count} vectors for {expected} texts.")
-    vectors = []
-    for position, row in enumerate(rows):
-        try:
-            vectors.append(Vector.of(row))
-        except InvalidVector as error:
-            raise EmbeddingInvalid(
-                f"The embedder's vector {position} of {count} is unusable. {error}"
-            ) from None
-    widths = sorted({len(vector) for vector in vectors})
-    if len(widths) > 1:
-        raise EmbeddingInvalid(f"The embedder returned vectors of different widths: {widths}.")
-    return vectors
+def embed_claimed(store: VectorStore, collection: str, *, ask: Ask, until: float) -> Run:
+    """Embed what waits in a collection and is due, sharing it with other workers.
 
-
-def _answer(call: Callable[[], Any], deadline: float | None) -> Any:
-    """Return what the embedder answers, or raise EmbeddingUnavailable without its words.
-
-    Providers quote texts and keys in their errors, so neither the message nor the chain of
-    exceptions may travel on; its type and HTTP status do.
+    A worker claims a batch for some seconds, so that two of them don't pay twice. What a killed
+    worker had claimed is waited for and taken up. Stops at ``until``, a ``time.monotonic()``.
     """
-    answer, failure = _call(call) if deadline is None else _call_until(call, deadline)
-    if failure is None:
-        return answer
-    if isinstance(failure, EmbeddingUnavailable):
-        failure.__cause__ = failure.__context__ = None
-        raise failure
-    status = getattr(failure, "status_code", None)
-    raise EmbeddingUnavailable(
-        f"The embedding provider failed with {type(failure).__module__}."
-        f"{type(failure).__qualname__}{f' (HTTP {status})' if isinstance(status, int) else ''}. "
-        "What is stored stays stored."
-    )
+    embedder = backends.embedder()
+    run = Run()
+    while time.monotonic() < until:
+        batch = store.claim(collection, embedder.batch_size, space=embedder.space, seconds=CLAIM)
+        batch = [record for record in batch if record.id not in run.failures]
+        if batch:
+            _embed(store, collection, batch, ask, run, None)
+        elif store.claimed(collection, space=embedder.space):
+            time.sleep(LOOK)
+        else:
+            return run
+    run.unfinished = True
+    return run
 
 
-def _call(call: Callable[[], Any]) -> tuple[Any, Exception | None]:
-    try:
-        return call(), None
-    except Exception as error:  # noqa: BLE001 - an embedder may raise anything
-        return None, error
+def _embed(
+    store: VectorStore,
+    collection: str,
+    batch: Sequence[VectorRecord],
+    ask: Ask,
+    run: Run,
+    progress: Callable[[int], object] | None,
+) -> None:
+    embedder = backends.embedder()
+    for answered in answers(embedder, [record.embedded_text for record in batch], ask):
+        _keep(store, collection, batch, answered, run, progress)
 
 
-def _call_until(call: Callable[[], Any], deadline: float) -> tuple[Any, Exception | None]:
-    """Like ``_call``, but not waiting past the deadline.
-
-    HTTP clients take a time-out per attempt and then retry, so only another thread keeps a total.
-    The abandoned call ends by itself; as a daemon its thread does not hold up the process.
-    """
-    late = EmbeddingUnavailable(
-        "The embedding provider did not answer within INLINE_DEADLINE. What is stored stays stored."
-    )
-    if deadline <= time.monotonic():  # no call is paid for whose answer nobody waits for
-        return None, late
-    results: list[tuple[Any, Exception | None]] = []
-    context = contextvars.copy_context()
-    thread = threading.Thread(
-        target=lambda: results.append(context.run(_call, call)),
-        name="prism-memory-embed",
-        daemon=True,
-    )
-    thread.start()
-    thread.join(max(0.0, deadline - time.monotonic()))
-    return results[0] if results else (None, late)
+def _keep(
+    store: VectorStore,
+    collection: str,
+    batch: Sequence[VectorRecord],
+    answered: Sequence[Answer],
+    run: Run,
+    progress: Callable[[int], object] | None,
+) -> None:
+    """Attach the vectors of one call, and note on the records what their texts are at fault for."""
+    space = backends.embedder().space
+    vectors, failures, texts = {}, {}, {}
+    for position, answer in answered:
+        record = batch[position]
+        texts[record.id] = record.embedded_text
+        if isinstance(answer, Vector):
+            vectors[record.id] = answer
+        else:
+            failures[record.id] = answer
+    attached = store.attach(collection, vectors, space, texts=texts)
+    run.embedded += attached
+    if attached:
+        signals.embedded.send_robust(sender=type(store), collection=collection, count=attached)
+    if failures:
+        run.failures |= failures
+        store.postpone(collection, failures, texts=texts)
+        logger.warning(
+            "%d of %d records of %s can't be embedded: %s.",
+            len(failures), len(answered), collection, Run(failures=failures).failed(),
+        )  # fmt: skip
+        signals.failed.send_robust(sender=type(store), collection=collection, failures=failures)
+    if progress is not None:
+        progress(attached)

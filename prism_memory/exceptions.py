@@ -23,6 +23,7 @@ __all__ = [
     "InvalidVector",
     "PrismMemoryError",
     "SpaceMismatch",
+    "TextRefused",
     "UnknownStore",
     "VolatileStore",
 ]
@@ -98,6 +99,18 @@ class EmbeddingUnavailable(PrismMemoryError):
 
 class EmbeddingInvalid(EmbeddingUnavailable):
     """The embedding provider delivered something other than one usable vector a text."""
+
+
+class TextRefused(PrismMemoryError):
+    """An embedder's word that some text of a call is at fault, and not the provider.
+
+    ``kind`` says why in a few words, such as "too long", and never quotes. The app then finds out
+    which text it is, notes that on its record, and embeds the others.
+    """
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(f"The provider refused a text: {kind}.")
+        self.kind = kind
 
 
 class SpaceMismatch(PrismMemoryError):

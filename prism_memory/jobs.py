@@ -1,57 +1,93 @@
-"""When embedding happens: after the commit, out of the caller's transaction.
-
-Only this file knows of a queue.
-"""
+"""When embedding happens: after the commit, out of the caller's transaction."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from django.db import connections, router, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models.signals import post_save
 
 from .conf import settings
 from .exceptions import PrismMemoryError
+from .queues import queue
 
-__all__ = ["schedule"]
+if TYPE_CHECKING:
+    from .models import Memory
+
+__all__ = ["connect", "embed_collection", "schedule", "suspended"]
 
 logger = logging.getLogger("prism_memory.embedding")
+
+#: Seconds after which a job leaves the rest to a successor, so that no backlog outlives its limit.
+JOB_SECONDS = 120.0
 
 
 @dataclass(eq=False)
 class Note:
-    """The records that a transaction wrote: (store alias, collection) → ids."""
+    """The records that a transaction wrote: collection → ids."""
 
-    written: dict[tuple[str, str], dict[str, None]] = field(default_factory=dict)
+    written: dict[str, dict[str, None]] = field(default_factory=dict)
 
     def embed(self) -> None:
-        """Embed the noted records; called again, there is nothing left to do."""
+        """Have the noted records embedded; called again, there is nothing left to do."""
         written, self.written = self.written, {}
         deadline = time.monotonic() + settings().inline_deadline
-        for (alias, collection), ids in written.items():
-            _embed_inline(alias, collection, list(ids), deadline)
+        alias = settings().store
+        for collection, ids in written.items():
+            if not queue().enqueue(alias, collection):
+                _embed_inline(alias, collection, list(ids), deadline)
 
+
+_suspended: ContextVar[bool] = ContextVar("prism_memory_suspended", default=False)
 
 # One note a connection, that is, a thread and a database.
 notes: WeakKeyDictionary[BaseDatabaseWrapper, Note] = WeakKeyDictionary()
 
 
-def schedule(alias: str, collection: str, ids: Iterable[str]) -> None:
+def connect() -> None:
+    """Schedule every memory that is saved, by whatever code."""
+    from .models import Memory
+
+    post_save.connect(_saved, sender=Memory, dispatch_uid="prism_memory.jobs")
+
+
+def _saved(sender: type[Memory], instance: Memory, using: str, **kwargs: Any) -> None:
+    schedule(instance.collection, [instance.record_id], using=using)
+
+
+@contextmanager
+def suspended() -> Iterator[None]:
+    """Schedule nothing inside this block: its records are embedded by the one who writes them."""
+    token = _suspended.set(True)
+    try:
+        yield
+    finally:
+        _suspended.reset(token)
+
+
+def schedule(collection: str, ids: Iterable[str], *, using: str | None = None) -> None:
     """Have records embedded once the current transaction of the memories' database commits.
 
     Every call registers a callback, so that a rolled back savepoint drops only its own; the first
     one to run takes the whole note. What a rolled back savepoint left in it does no harm: those
     records don't exist, and embedding skips them.
     """
-    from .models import Memory
+    if _suspended.get():
+        return
+    if using is None:
+        from .models import Memory
 
-    using = router.db_for_write(Memory)
+        using = router.db_for_write(Memory)
     note = _note_of_this_transaction(connections[using])
-    note.written.setdefault((alias, collection), {}).update(dict.fromkeys(ids))
+    note.written.setdefault(collection, {}).update(dict.fromkeys(ids))
     # A method and no partial: of a callback that raises, Django logs the __qualname__.
     transaction.on_commit(note.embed, using=using, robust=True)
 
@@ -66,12 +102,13 @@ def _note_of_this_transaction(connection: BaseDatabaseWrapper) -> Note:
 
 
 def _embed_inline(alias: str, collection: str, ids: list[str], deadline: float) -> None:
+    from .answers import Ask
     from .embedding import embed_waiting
     from .stores import stores
 
     # The caller's work is done and committed; the records stay pending until the next run.
     try:
-        embed_waiting(stores[alias], collection, ids=ids, deadline=deadline)
+        embed_waiting(stores[alias], collection, ids=ids, ask=Ask(deadline))
     except PrismMemoryError as error:
         reason = str(error)
     except Exception as error:  # noqa: BLE001 - of a database, say, whose words may quote a row
@@ -81,3 +118,20 @@ def _embed_inline(alias: str, collection: str, ids: list[str], deadline: float) 
     logger.warning(
         "Records of %s stay pending: %s", collection, reason, extra={"collection": collection}
     )
+
+
+def embed_collection(alias: str, collection: str) -> None:
+    """The job: embed whatever waits in a collection until nothing is left.
+
+    Its arguments are keys only. It may run twice, late, beside another, or after the records are
+    gone. Raises EmbeddingUnavailable when the provider is at fault, so that the queue shows it; the
+    records stay pending, and the next job finds them.
+    """
+    from .answers import Ask
+    from .embedding import embed_claimed
+    from .stores import stores
+
+    ask = Ask(interrupts=queue().interrupts())
+    until = time.monotonic() + JOB_SECONDS
+    if embed_claimed(stores[alias], collection, ask=ask, until=until).unfinished:
+        queue().enqueue(alias, collection)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,8 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
+from . import signals
+from .digests import digest
 from .exceptions import InvalidArgument
 from .timestamps import to_database
 from .transactions import id_batches, write_transaction
@@ -35,10 +38,7 @@ class MemoryQuerySet(models.QuerySet):  # type: ignore[type-arg]
         """What owners said ``seconds`` ago or earlier: with ``RETENTION``, no longer recalled."""
         from .models import MemoryKind
 
-        try:
-            oldest_kept = to_database(datetime.now(UTC) - timedelta(seconds=seconds))
-        except OverflowError:  # nothing is that old
-            return self.none()
+        oldest_kept = to_database(datetime.now(UTC) - timedelta(seconds=seconds))
         said = self.filter(kind=MemoryKind.OBSERVATION).exclude(owner_key="")
         return said.filter(occurred_at__lte=oldest_kept)
 
@@ -51,7 +51,6 @@ class MemoryQuerySet(models.QuerySet):  # type: ignore[type-arg]
         return self.filter(~Exists(self._vectors(space)))
 
     def _vectors(self, space: str | None) -> models.QuerySet[Any]:
-        from .digests import digest
         from .models import Embedding
 
         vectors = Embedding.objects.filter(memory=OuterRef("pk"))
@@ -73,7 +72,9 @@ class MemoryQuerySet(models.QuerySet):  # type: ignore[type-arg]
             rows = everything.filter(pk__in=self.using(using).order_by().values("pk"))
             # In the order in which all writers lock: two that meet wait, and don't deadlock.
             rows = rows.order_by("collection_key", "key").select_for_update()
-            doomed = dict(rows.values_list("pk", "collection_key"))
+            names = dict(rows.values_list("pk", "collection"))
+            keys = {name: digest("collection", name) for name in set(names.values())}
+            doomed = {pk: keys[name] for pk, name in names.items()}
             vectors = Embedding.objects.using(using)
             remove(using, doomed)
             for ids in id_batches(using, list(doomed)):
@@ -82,6 +83,8 @@ class MemoryQuerySet(models.QuerySet):  # type: ignore[type-arg]
                 _, others = everything.filter(pk__in=ids).delete()
                 for label, count in others.items():
                     counts[label] = counts.get(label, 0) + count
+        for collection, count in Counter(names.values()).items():
+            signals.forgotten.send_robust(sender=self.model, collection=collection, count=count)
         return sum(counts.values()), counts
 
     delete.alters_data = True  # type: ignore[attr-defined]

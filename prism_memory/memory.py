@@ -10,6 +10,8 @@ from asgiref.sync import sync_to_async
 
 from . import backends
 from .conf import settings
+from .exceptions import EmbeddingInvalid
+from .jobs import schedule, suspended
 from .messages import utterances
 from .metadata import normalise_metadata, refuse_reserved
 from .models import Memory, MemoryKind
@@ -102,15 +104,20 @@ class OwnerMemory:
         if not records:
             return ids
         store = default_store()
-        store.upsert(records)
         if self._embeds_at_once:
             from .embedding import embed_waiting
 
-            embed_waiting(store, self.collection, ids=ids)
+            with suspended():
+                store.upsert(records)
+            run = embed_waiting(store, self.collection, ids=ids)
+            if run.failures:
+                raise EmbeddingInvalid(
+                    f"Of {len(set(ids))} memories, which are stored, some can't be embedded: "
+                    f"{run.failed()}."
+                )
         else:
-            from .jobs import schedule
-
-            schedule(settings().store, self.collection, ids)
+            store.upsert(records)
+            schedule(self.collection, ids)
         return ids
 
     remember.alters_data = True  # type: ignore[attr-defined]
@@ -118,11 +125,12 @@ class OwnerMemory:
     def embed_pending(self) -> int:
         """Embed what waits, now, and return how many memories were embedded.
 
-        Raises EmbeddingUnavailable when the provider fails; what it delivered before is kept.
+        Texts that can't be embedded are noted on their records and don't hold up the rest. Raises
+        EmbeddingUnavailable when the provider fails; what it delivered before is kept.
         """
         from .embedding import embed_waiting
 
-        return embed_waiting(default_store(), self.collection)
+        return embed_waiting(default_store(), self.collection).embedded
 
     embed_pending.alters_data = True  # type: ignore[attr-defined]
 

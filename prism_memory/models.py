@@ -48,6 +48,12 @@ class Memory(models.Model):
     expires_at = models.DateTimeField(_("expires at"), null=True, blank=True)
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
 
+    # Embedding: what went wrong with this text, and when it is tried again. A worker that claims a
+    # row moves ``not_before`` a little, so that no other takes it up meanwhile.
+    attempts = models.PositiveSmallIntegerField(_("failed attempts"), default=0, editable=False)
+    failure = models.CharField(_("failure"), max_length=64, blank=True, editable=False)
+    not_before = models.DateTimeField(_("not before"), null=True, blank=True, editable=False)
+
     objects = MemoryManager.from_queryset(MemoryQuerySet)()
 
     class Meta:

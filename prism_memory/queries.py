@@ -8,9 +8,9 @@ import logging
 from django.core.cache import cache
 
 from . import backends
+from .answers import embed_question
 from .conf import settings
 from .digests import digest
-from .embedding import embed_question
 from .vectors import Vector
 
 __all__ = ["query_vector"]

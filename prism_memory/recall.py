@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from . import backends
+from . import backends, signals
 from .budget import fit
 from .conf import settings
 from .exceptions import InvalidArgument
@@ -72,6 +72,13 @@ def recall(
         ranked = ranked[:limit]
     else:
         ranked = fit(ranked, budget=budget, counter=counter, limit=limit)
+    signals.recalled.send_robust(
+        sender=type(store),
+        collection=collection,
+        count=len(ranked),
+        rows_ranked=matches.rows_ranked,
+        vectors_scored=matches.vectors_scored,
+    )
     return Recollection(
         ranked,
         counter=counter,

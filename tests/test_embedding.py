@@ -8,9 +8,9 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
+from prism_memory.answers import Ask, answers, embed_question
 from prism_memory.embedders import Embedder
-from prism_memory.embedding import embed_question, embed_texts
-from prism_memory.exceptions import EmbeddingInvalid, EmbeddingUnavailable
+from prism_memory.exceptions import EmbeddingInvalid, EmbeddingUnavailable, TextRefused
 from prism_memory.models import Embedding
 from prism_memory.vectors import Vector
 
@@ -30,6 +30,14 @@ class Answering(Embedder):
         if isinstance(self.answer, BaseException):
             raise self.answer
         return self.answer
+
+
+def answered(embedder, texts, deadline=None) -> list[Vector | str]:
+    """A vector, or the kind of failure, for every text."""
+    found: dict[int, Vector | str] = {}
+    for brought in answers(embedder, texts, Ask(deadline)):
+        found.update(brought)
+    return [found[position] for position in range(len(texts))]
 
 
 class APIError(Exception):
@@ -62,7 +70,6 @@ def assert_silent(error: BaseException) -> None:
 
 
 UNUSABLE = {
-    "too few": [[1.0, 2.0]],
     "too many": [[1.0, 2.0]] * 3,
     "none": [],
     "nothing": None,
@@ -87,9 +94,111 @@ UNUSABLE = {
 
 @pytest.mark.parametrize("answer", UNUSABLE.values(), ids=UNUSABLE)
 def test_an_unusable_answer_is_refused(answer):
-    with pytest.raises(EmbeddingInvalid) as caught:
-        embed_texts(Answering(answer), ["one", "two"])
-    assert_silent(caught.value)
+    try:
+        found = answered(Answering(answer), ["one", "two"])
+    except EmbeddingInvalid as error:
+        assert_silent(error)
+    else:
+        assert "unusable vector" in found
+
+
+class Scripted(Embedder):
+    """Calls a function with the texts, and keeps them."""
+
+    space = "scripted@1"
+
+    def __init__(self, script) -> None:
+        self.script = script
+        self.calls: list[list[str]] = []
+
+    def embed(self, texts):
+        self.calls.append(list(texts))
+        return self.script(texts)
+
+
+def ones(texts):
+    return [[float(len(text))] for text in texts]
+
+
+class TestOneBadText:
+    def test_is_found_by_splitting_and_the_rest_is_embedded(self):
+        def refuse(texts):
+            if "bad" in texts:
+                raise TextRefused("too long")
+            return ones(texts)
+
+        texts = [f"{n}" * (n % 5 + 1) for n in range(95)] + ["bad"]
+        embedder = Scripted(refuse)
+        found = answered(embedder, texts)
+        assert found[:95] == [Vector.of(row) for row in ones(texts[:95])]
+        assert found[95] == "too long"
+        # One call, one to see whether anything is refused, and two a halving.
+        assert len(embedder.calls) <= 2 + 2 * 7
+
+    def test_does_not_take_a_batch_apart_when_anything_is_refused(self):
+        def refuse(texts):
+            raise TextRefused("wrong model")
+
+        embedder = Scripted(refuse)
+        with pytest.raises(EmbeddingUnavailable, match="wrong model"):
+            answered(embedder, ["text"] * 96)
+        assert len(embedder.calls) == 2
+
+    def test_an_unusable_vector_costs_no_second_call(self):
+        embedder = Scripted(lambda texts: [[1.0], [float("nan")], [2.0]])
+        assert answered(embedder, ["one", "two", "three"]) == [
+            Vector.of([1.0]),
+            "unusable vector",
+            Vector.of([2.0]),
+        ]
+        assert len(embedder.calls) == 1
+
+    def test_what_was_paid_for_before_the_provider_failed_is_kept(self):
+        def fail(texts):
+            if len(texts) > 1 and "bad" in texts:
+                raise TextRefused("too long")
+            if texts == ["bad"]:
+                raise ConnectionError
+            return ones(texts)
+
+        brought = answers(Scripted(fail), ["a", "b", "c", "bad"], Ask())
+        assert next(brought) == [(0, Vector.of([1.0])), (1, Vector.of([1.0]))]
+        assert next(brought) == [(2, Vector.of([1.0]))]
+        with pytest.raises(EmbeddingUnavailable):
+            next(brought)
+
+
+class TestMiscounting:
+    """Without numbers, nobody can tell which text a vector belongs to."""
+
+    def test_of_batches_makes_the_texts_go_alone(self):
+        embedder = Scripted(lambda texts: ones(texts)[: max(1, len(texts) - 1)])
+        assert answered(embedder, ["a", "bb", "ccc"]) == [
+            Vector.of([1.0]),
+            Vector.of([2.0]),
+            Vector.of([3.0]),
+        ]
+
+    @pytest.mark.parametrize("rows", [[], [[1.0], [1.0]]], ids=["none", "two"])
+    def test_of_any_text_is_the_providers_fault(self, rows):
+        embedder = Scripted(lambda texts: rows)
+        with pytest.raises(EmbeddingInvalid, match="miscounted"):
+            answered(embedder, ["a"])
+
+    def test_of_one_text_is_that_texts_failure(self):
+        embedder = Scripted(lambda texts: [] if texts == ["a"] else ones(texts))
+        assert answered(embedder, ["a"]) == ["miscounted"]
+
+
+def test_what_ends_a_job_is_no_failure_of_the_provider():
+    class TimeIsUp(Exception):
+        pass
+
+    def stop(texts):
+        raise TimeIsUp
+
+    with pytest.raises(TimeIsUp):
+        list(answers(Scripted(stop), ["a"], Ask(interrupts=(TimeIsUp,))))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +213,7 @@ def test_an_unusable_answer_is_refused(answer):
 )
 def test_numbers_of_other_types_are_converted(rows):
     expected = [Vector.of([3.0, 4.0]), Vector.of([1.0, 0.0])]
-    assert embed_texts(Answering(rows), ["one", "two"]) == expected
+    assert answered(Answering(rows), ["one", "two"]) == expected
 
 
 @pytest.mark.parametrize("answer", [[], [[1.0]] * 2, None, [[0.0, 0.0]], [None]], ids=str)
@@ -139,7 +248,7 @@ class TestFailure:
             except (APIError, EmbeddingUnavailable):
                 pass
         with pytest.raises(EmbeddingUnavailable) as caught:
-            embed_texts(Answering(failure), [TEXT], deadline=deadline)
+            answered(Answering(failure), [TEXT], deadline)
         assert_silent(caught.value)
         if kind == "our own":
             assert str(caught.value) == "The provider is down."
@@ -153,7 +262,7 @@ class TestFailure:
 
     def test_that_ends_the_process_is_not_caught(self):
         with pytest.raises(KeyboardInterrupt):
-            embed_texts(Answering(KeyboardInterrupt()), ["one"])
+            answered(Answering(KeyboardInterrupt()), ["one"])
 
 
 @pytest.mark.django_db

@@ -84,6 +84,13 @@ def _endpoint(api_base: str | None) -> str:
     """Name an endpoint without what may be secret in its address."""
     if api_base is None:
         return ""
-    parts = urlsplit(api_base)
-    port = f":{parts.port}" if parts.port else ""
-    return f"+{parts.hostname}{port}{parts.path.rstrip('/')}"
+    try:
+        parts = urlsplit(api_base)
+        host, port = parts.hostname, parts.port
+    except (ValueError, TypeError, AttributeError):
+        host = None
+    if not host or parts.scheme not in ("http", "https"):
+        raise ConfigurationError(
+            "api_base is not a URL. Give one such as 'https://example.com/v1'."
+        ) from None
+    return f"+{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"

@@ -266,6 +266,28 @@ class VectorStore:
         """
         raise NotImplementedError
 
+    def claim(
+        self, collection: str, limit: int, *, space: str, seconds: float
+    ) -> list[VectorRecord]:
+        """Return like ``unembedded`` what is due, and keep other workers off it for some seconds.
+
+        A store that can't keep them off may return the same records to all: attaching is a
+        compare-and-set, so it costs calls, and nothing worse.
+        """
+        return self.unembedded(collection, limit, space=space)
+
+    def claimed(self, collection: str, *, space: str) -> bool:
+        """Whether records without a vector in ``space`` are claimed by some worker."""
+        return False
+
+    def postpone(
+        self, collection: str, failures: Mapping[str, str], *, texts: Mapping[str, str]
+    ) -> None:
+        """Note that texts can't be embedded: the kind of failure by id, and the embedded texts.
+
+        They are due again later, after a time that grows with every attempt.
+        """
+
     def pending(self, collection: str, space: str) -> int:
         """Count the live records that lack a vector in ``space``."""
         return len(self.unembedded(collection, None, space=space))

@@ -166,12 +166,17 @@ def _after(moment: datetime, retention: timedelta) -> datetime:
 def _update(using: str, changes: Sequence[tuple[Memory, set[str]]]) -> None:
     reworded: dict[int, Memory] = {}
     retagged: dict[int, Memory] = {}
+    alike: dict[tuple[str, ...], list[Memory]] = defaultdict(list)
     for row, changed in changes:
-        row.save(using=using, update_fields=sorted(changed))
         if changed & {"content", "name"}:
             reworded[row.pk] = row
+            row.attempts, row.failure, row.not_before = 0, "", None
+            changed |= {"attempts", "failure", "not_before"}
         elif changed & {"metadata", "role", "kind"}:
             retagged[row.pk] = row
+        alike[tuple(sorted(changed))].append(row)
+    for fields, rows in alike.items():
+        Memory.objects.using(using).bulk_update(rows, fields, batch_size=BATCH)
     remove(using, {pk: row.collection_key for pk, row in {**reworded, **retagged}.items()})
     embeddings = Embedding.objects.using(using)
     for ids in id_batches(using, list(reworded)):
@@ -248,6 +253,11 @@ def _attach(
     for ids in id_batches(using, list(outdated)):
         embeddings.filter(memory_id__in=ids).delete()
     _insert_vectors(using, space, fresh + replaced, bits)
+    recovered = [row.pk for row, _ in fresh if row.failure]
+    for ids in id_batches(using, recovered):
+        Memory.objects.using(using).filter(pk__in=ids).update(
+            attempts=0, failure="", not_before=None
+        )
     same = 0 if texts is not None else len(held) - len(replaced)
     return len(fresh) + len(replaced) + same
 

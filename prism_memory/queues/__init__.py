@@ -1,0 +1,25 @@
+"""Queues: whether somebody else embeds what was remembered. Only these files import one."""
+
+from __future__ import annotations
+
+from ..conf import Once, settings
+from .base import Decision, InlineQueue, Queue
+
+__all__ = ["Decision", "Queue", "queue"]
+
+
+def _configured() -> Queue:
+    chosen = settings().queue
+    if isinstance(chosen, str):
+        if chosen == "inline":
+            return InlineQueue()
+        from .rq import AutoQueue, RQQueue
+
+        return AutoQueue() if chosen == "auto" else RQQueue(chosen)
+    from ..backends import build
+
+    return build(chosen, Queue)
+
+
+#: The configured queue, one per process.
+queue: Once[Queue] = Once(_configured)

@@ -1,0 +1,115 @@
+"""The records of the tables that wait for a vector: finding, claiming and postponing them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from django.db import connections, router
+from django.db.models import Q
+from django.utils import timezone
+
+from ..models import Memory
+from ..timestamps import from_database
+from ..transactions import id_batches, write_transaction
+from .contract import VectorRecord, VectorStore, check_identifier
+from .writing import collection_key, record_key
+
+if TYPE_CHECKING:
+    from ..managers import MemoryQuerySet
+
+__all__ = ["Backlog"]
+
+#: After its first failure a text is tried again in a minute, then in twice the time, to a day.
+FIRST_RETRY = timedelta(minutes=1)
+LAST_RETRY = timedelta(days=1)
+
+
+class Backlog(VectorStore):
+    """The part of a store over tables that knows what is not embedded yet."""
+
+    def pending(self, collection: str, space: str) -> int:
+        return self._rows(self._reads(), collection).live().unembedded(space).count()
+
+    def unembedded(
+        self,
+        collection: str,
+        limit: int | None = 100,
+        *,
+        space: str | None = None,
+        ids: Iterable[str] | None = None,
+    ) -> list[VectorRecord]:
+        # Asked for in order to write: a replica would name rows that are long embedded.
+        using = self._writes()
+        waiting = self._waiting(using, collection, space)
+        if ids is None:
+            return [_as_record(row) for row in waiting[:limit]]
+        keys = sorted({record_key(collection, record_id) for record_id in ids})
+        rows = [row for batch in id_batches(using, keys) for row in waiting.filter(key__in=batch)]
+        rows.sort(key=lambda row: (row.occurred_at, row.record_id))
+        return [_as_record(row) for row in rows[:limit]]
+
+    def claim(
+        self, collection: str, limit: int, *, space: str, seconds: float
+    ) -> list[VectorRecord]:
+        using = self._writes()
+        now = timezone.now()
+        due = Q(not_before__isnull=True) | Q(not_before__lte=now)
+        skip = connections[using].features.has_select_for_update_skip_locked
+        with write_transaction(using):
+            rows = self._waiting(using, collection, space).filter(due)
+            claimed = list(rows.select_for_update(skip_locked=skip)[:limit])
+            mine = Memory.objects.using(using).filter(pk__in=[row.pk for row in claimed])
+            mine.update(not_before=now + timedelta(seconds=seconds))
+        return [_as_record(row) for row in claimed]
+
+    def claimed(self, collection: str, *, space: str) -> bool:
+        waiting = self._waiting(self._writes(), collection, space)
+        return waiting.filter(failure="", not_before__gt=timezone.now()).exists()
+
+    def postpone(
+        self, collection: str, failures: Mapping[str, str], *, texts: Mapping[str, str]
+    ) -> None:
+        using = self._writes()
+        keys = sorted(record_key(collection, record_id) for record_id in failures)
+        now = timezone.now()
+        with write_transaction(using):
+            for batch in id_batches(using, keys):
+                rows = Memory.objects.using(using).filter(key__in=batch).order_by("key")
+                for row in rows.select_for_update():
+                    if row.embedded_text != texts[row.record_id]:
+                        continue  # rewritten meanwhile: another text, with no failure yet
+                    wait = FIRST_RETRY * 2 ** min(row.attempts, 16)
+                    row.attempts = min(row.attempts + 1, 32_767)
+                    row.failure = failures[row.record_id][:64]
+                    row.not_before = now + min(wait, LAST_RETRY)
+                    row.save(using=using, update_fields=["attempts", "failure", "not_before"])
+
+    def _waiting(self, using: str, collection: str, space: str | None) -> MemoryQuerySet:
+        waiting = self._rows(using, collection).live().unembedded(space)
+        return waiting.order_by("occurred_at", "record_id")
+
+    def _rows(self, using: str, collection: str) -> MemoryQuerySet:
+        check_identifier("collection", collection)
+        return Memory.objects.using(using).filter(collection_key=collection_key(collection))
+
+    def _writes(self) -> str:
+        return router.db_for_write(Memory)
+
+    def _reads(self) -> str:
+        return router.db_for_read(Memory)
+
+
+def _as_record(row: Memory) -> VectorRecord:
+    return VectorRecord(
+        collection=row.collection,
+        id=row.record_id,
+        content=row.content,
+        metadata=row.metadata,
+        occurred_at=from_database(row.occurred_at),
+        expires_at=from_database(row.expires_at),
+        role=row.role,
+        name=row.name,
+        kind=row.kind,
+    )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import builtins
 
 import pytest
+from django.core.management import call_command
 
 from prism_memory.management import orphans
 from prism_memory.models import Memory
 from prism_memory.owners import Owner
 from prism_memory.stores import VectorRecord, default_store
 
-from .commands import run
+from .commands import Terminal, run
 from .models import Person, Profile, Team
 
 pytestmark = pytest.mark.django_db
@@ -184,3 +185,14 @@ def test_progress_on_a_terminal_gives_way_to_what_is_listed(owners):
     assert "Looking [" in err
     assert "Forgetting [" in err
     assert run(COMMAND, terminal=False).err == ""
+
+
+def test_a_line_of_the_list_does_not_run_into_the_bar(owners):
+    person = Person.objects.create()
+    remembering(person)
+    vanish(person)
+    terminal = Terminal()
+    call_command(COMMAND, stdout=terminal, stderr=terminal, no_color=True)
+    before, _, _ = terminal.getvalue().partition("  orphaned")
+    assert "Looking [" in before
+    assert before.endswith(" \r")

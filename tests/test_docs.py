@@ -19,7 +19,10 @@ README = ROOT / "README.md"
 EVERYTHING = "\n".join(DOCS.values())
 PROSE = [*DOCS.items(), *([("README.md", README.read_text())] if README.exists() else [])]
 
-PUBLIC = ("", ".embedders", ".exceptions", ".recollection", ".stores", ".testing", ".tokens")
+PUBLIC = (
+    *("", ".embedders", ".exceptions", ".models", ".recollection", ".signals", ".stores"),
+    *(".testing", ".tokens"),
+)
 COMMANDS = sorted(
     path.stem for path in PACKAGE.glob("management/commands/*.py") if path.stem != "__init__"
 )

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -22,7 +20,7 @@ from .queues import queue
 if TYPE_CHECKING:
     from .models import Memory
 
-__all__ = ["connect", "embed_collection", "schedule", "suspended"]
+__all__ = ["connect", "embed_collection", "schedule"]
 
 logger = logging.getLogger("prism_memory.embedding")
 
@@ -46,8 +44,6 @@ class Note:
                 _embed_inline(alias, collection, list(ids), deadline)
 
 
-_suspended: ContextVar[bool] = ContextVar("prism_memory_suspended", default=False)
-
 # One note a connection, that is, a thread and a database.
 notes: WeakKeyDictionary[BaseDatabaseWrapper, Note] = WeakKeyDictionary()
 
@@ -63,16 +59,6 @@ def _saved(sender: type[Memory], instance: Memory, using: str, **kwargs: Any) ->
     schedule(instance.collection, [instance.record_id], using=using)
 
 
-@contextmanager
-def suspended() -> Iterator[None]:
-    """Schedule nothing inside this block: its records are embedded by the one who writes them."""
-    token = _suspended.set(True)
-    try:
-        yield
-    finally:
-        _suspended.reset(token)
-
-
 def schedule(collection: str, ids: Iterable[str], *, using: str | None = None) -> None:
     """Have records embedded once the current transaction of the memories' database commits.
 
@@ -80,8 +66,6 @@ def schedule(collection: str, ids: Iterable[str], *, using: str | None = None) -
     one to run takes the whole note. What a rolled back savepoint left in it does no harm: those
     records don't exist, and embedding skips them.
     """
-    if _suspended.get():
-        return
     if using is None:
         from .models import Memory
 

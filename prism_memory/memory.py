@@ -11,7 +11,7 @@ from asgiref.sync import sync_to_async
 from . import backends
 from .conf import settings
 from .exceptions import EmbeddingInvalid
-from .jobs import schedule, suspended
+from .jobs import schedule
 from .messages import utterances
 from .metadata import normalise_metadata, refuse_reserved
 from .models import Memory, MemoryKind
@@ -104,11 +104,10 @@ class OwnerMemory:
         if not records:
             return ids
         store = default_store()
+        store.upsert(records)
         if self._embeds_at_once:
             from .embedding import embed_waiting
 
-            with suspended():
-                store.upsert(records)
             run = embed_waiting(store, self.collection, ids=ids)
             if run.failures:
                 raise EmbeddingInvalid(
@@ -116,7 +115,6 @@ class OwnerMemory:
                     f"{run.failed()}."
                 )
         else:
-            store.upsert(records)
             schedule(self.collection, ids)
         return ids
 

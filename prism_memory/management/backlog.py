@@ -18,10 +18,10 @@ PATIENCE = 3
 
 
 def embed_backlog(waiting: MemoryQuerySet, progress: Callable[[int], object]) -> str:
-    """Embed rows that wait, collection by collection; return what went wrong last, or "".
+    """Embed rows that wait, collection by collection; return what went wrong, or "".
 
-    A collection that fails does not hold up the others. ``progress`` is told after every batch how
-    many got their vector.
+    Neither a text nor a collection that fails holds up the others. ``progress`` is told after every
+    batch how many got their vector.
     """
     from ..embedding import embed_waiting
     from ..stores import default_store
@@ -31,7 +31,7 @@ def embed_backlog(waiting: MemoryQuerySet, progress: Callable[[int], object]) ->
     names = (name for page in collection_pages(waiting, "collection") for _, name in page)
     for collection in names:
         try:
-            embed_waiting(default_store(), collection, progress=progress)
+            run = embed_waiting(default_store(), collection, progress=progress)
         except PrismMemoryError as error:
             failure = str(error)
             failed_in_a_row += 1
@@ -39,4 +39,6 @@ def embed_backlog(waiting: MemoryQuerySet, progress: Callable[[int], object]) ->
                 break
         else:
             failed_in_a_row = 0
+            if run.failures:
+                failure = failure or f"Some texts can't be embedded: {run.failed()}."
     return failure

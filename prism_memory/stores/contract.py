@@ -206,7 +206,9 @@ class VectorStore:
     def upsert(self, records: Iterable[VectorRecord]) -> None:
         """Write records, all or none. A repeat of what is stored changes nothing.
 
-        A changed text loses its vectors. Raises InvalidArgument and its kin before writing.
+        A changed text loses its vectors. Nothing is embedded: a record without a vector waits until
+        it is attached one, or until its collection is embedded. Raises InvalidArgument and its kin
+        before writing.
         """
         raise NotImplementedError
 

@@ -21,7 +21,6 @@ from django.utils import timezone
 from ..conf import settings
 from ..exceptions import InvalidIdentifier
 from ..filters import Filter, attributes
-from ..jobs import schedule
 from ..models import Memory, Space
 from ..timestamps import as_moment, from_database, to_database
 from ..transactions import id_batches, write_transaction
@@ -101,7 +100,6 @@ class TableStore(Backlog):
 
     def upsert(self, records: Iterable[VectorRecord]) -> None:
         records = list(records)
-        bare: dict[str, list[str]] = {}
         vectors: dict[tuple[str, str], dict[str, Vector]] = {}
         # Of a record that is given twice, the last text is stored: a vector of another is not its.
         texts = {(record.collection, record.id): record.embedded_text for record in records}
@@ -111,16 +109,12 @@ class TableStore(Backlog):
                 vector = Vector.of(record.vector)
                 if record.embedded_text == texts[record.collection, record.id]:
                     group[record.id] = vector
-            else:
-                bare.setdefault(record.collection, []).append(record.id)
         with write_transaction(self._writes()):
             write_records(self._writes(), records)
             for (collection, space), group in sorted(
                 vectors.items(), key=lambda item: (collection_key(item[0][0]), item[0][1])
             ):
                 self.attach(collection, group, space)
-            for collection, ids in bare.items():
-                schedule(collection, ids)
 
     def attach(
         self,

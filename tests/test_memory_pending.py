@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from prism_memory.exceptions import EmbeddingUnavailable
+from prism_memory.exceptions import EmbeddingUnavailable, TextRefused
 from prism_memory.management import backlog, paging
 from prism_memory.models import Memory
 from prism_memory.stores import VectorRecord, default_store
@@ -162,6 +162,24 @@ def test_failing_collections_do_not_hold_up_the_others(embedder, db, monkeypatch
     assert ran.code == 1
     assert ran.out.startswith("Embedded 6 memories.")
     assert "Refused. Still waiting: 6 memories." in ran.err
+
+
+def test_a_text_that_can_not_be_embedded_is_a_failure_that_holds_up_nothing(
+    waiting, embedder, monkeypatch
+):
+    def refuses_poison(texts):
+        if "poison" in texts:
+            raise TextRefused("HTTP 400")
+        return [embedder.vector(text) for text in texts]
+
+    monkeypatch.setattr(embedder, "embed", refuses_poison)
+    waiting.remember(["poison", "one", "two"])
+    ran = run("memory_pending", "--embed")
+    assert ran.code == 1
+    assert ran.out.startswith("Embedded 2 memories.")
+    assert "Some texts can't be embedded: 1 × " in ran.err
+    assert "Still waiting: 1 memory." in ran.err
+    assert "poison" not in ran.out + ran.err
 
 
 def test_a_provider_that_is_down_is_not_asked_for_every_collection(waiting, embedder):

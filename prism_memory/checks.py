@@ -15,6 +15,7 @@ from .exceptions import ConfigurationError
 
 if TYPE_CHECKING:
     from .embedders import Embedder
+    from .queues import Queue
     from .stores import VectorStore
     from .tokens import TokenCounter
 
@@ -26,11 +27,11 @@ def check_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     wrong = [_as_message(problem) for problem in problems()]
     if wrong:
         return wrong  # what can't be read can't be built
-    return [*_owners(), *_embedder(), *_token_counter(), *_stores()]
+    return [*_owners(), *_embedder(), *_token_counter(), *_stores(), *_queue()]
 
 
 def _built(
-    setting: str, make: Callable[[], Embedder | TokenCounter | VectorStore]
+    setting: str, make: Callable[[], Embedder | Queue | TokenCounter | VectorStore]
 ) -> Iterator[CheckMessage]:
     try:
         yield from make().check(setting)
@@ -73,6 +74,12 @@ def _embedder() -> Iterator[CheckMessage]:
 
 def _token_counter() -> Iterator[CheckMessage]:
     yield from _built(settings().token_counter.setting, backends.build_token_counter)
+
+
+def _queue() -> Iterator[CheckMessage]:
+    from .queues import build_queue
+
+    yield from _built(f'{NAME}["QUEUE"]', build_queue)
 
 
 def _stores() -> Iterator[CheckMessage]:

@@ -78,7 +78,7 @@ class MemorySettings:
     token_counter: BackendEntry
     recall: Mapping[str, Any]
     retention: float | None
-    queue: str
+    queue: str | BackendEntry
     inline_deadline: float
     require_durable: bool
     store: str
@@ -111,7 +111,7 @@ class Once(Generic[Value]):
 
 
 def _reset(*, setting: str, **kwargs: Any) -> None:
-    if setting in {NAME, "AUTH_USER_MODEL"}:
+    if setting in {NAME, "AUTH_USER_MODEL", "RQ_QUEUES"}:
         for once in Once.instances:
             once.reset()
 
@@ -149,8 +149,8 @@ RULES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "DEFAULT_SCOPE": ("a string of 1 to 255 characters that databases can store", _scope),
     "RETENTION": (f"None or {SECONDS}", lambda v: v is None or _seconds(v)),
     "QUEUE": (
-        '"auto", "inline" or the name of a django-rq queue',
-        lambda v: isinstance(v, str) and v != "",
+        '"auto", "inline", the name of a django-rq queue, or {"BACKEND": …, "OPTIONS": …}',
+        lambda v: isinstance(v, dict) or (isinstance(v, str) and v != ""),
     ),
     "INLINE_DEADLINE": (SECONDS, _seconds),
     "REQUIRE_DURABLE": ("True or False", lambda v: isinstance(v, bool)),
@@ -284,7 +284,11 @@ def _read() -> MemorySettings:
         token_counter=entry(f'{NAME}["TOKEN_COUNTER"]', merged["TOKEN_COUNTER"]),
         recall={**DEFAULTS["RECALL"], **merged["RECALL"]},
         retention=merged["RETENTION"],
-        queue=merged["QUEUE"],
+        queue=(
+            entry(f'{NAME}["QUEUE"]', merged["QUEUE"])
+            if isinstance(merged["QUEUE"], Mapping)
+            else merged["QUEUE"]
+        ),
         inline_deadline=float(merged["INLINE_DEADLINE"]),
         require_durable=merged["REQUIRE_DURABLE"],
         store=merged["STORE"],

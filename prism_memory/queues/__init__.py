@@ -5,10 +5,11 @@ from __future__ import annotations
 from ..conf import Once, settings
 from .base import Decision, InlineQueue, Queue
 
-__all__ = ["Decision", "Queue", "queue"]
+__all__ = ["Decision", "Queue", "build_queue", "queue"]
 
 
-def _configured() -> Queue:
+def build_queue() -> Queue:
+    """Construct the configured queue. Raises ConfigurationError."""
     chosen = settings().queue
     if isinstance(chosen, str):
         if chosen == "inline":
@@ -22,4 +23,4 @@ def _configured() -> Queue:
 
 
 #: The configured queue, one per process.
-queue: Once[Queue] = Once(_configured)
+queue: Once[Queue] = Once(build_queue)

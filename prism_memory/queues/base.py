@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from django.core.checks import CheckMessage
 
 __all__ = ["Decision", "InlineQueue", "Queue"]
 
@@ -21,6 +25,10 @@ class Decision:
 
 class Queue:
     """Takes jobs. Nothing here raises into a caller, whose rows are committed, or holds it up."""
+
+    def check(self, setting: str) -> list[CheckMessage]:
+        """Return system check messages, without I/O; ``setting`` names the entry."""
+        return []
 
     def decide(self) -> Decision:
         """Return where embedding runs now, and why. May ask a server, briefly."""

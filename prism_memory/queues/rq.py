@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.conf import settings as django_settings
+from django.core.checks import CheckMessage, Error
 
 from ..deadlines import call_until
 from ..digests import digest
@@ -42,6 +43,19 @@ class RQQueue(Queue):
         self.name = name
         self.lock = threading.Lock()
         self.silent_until = 0.0
+
+    def check(self, setting: str) -> list[CheckMessage]:
+        queues = getattr(django_settings, "RQ_QUEUES", None) or {}
+        if self.name in queues:
+            return []
+        return [
+            Error(
+                f"{setting} is {self.name!r}, but RQ_QUEUES defines no such queue.",
+                hint=f"Defined: {', '.join(map(repr, queues)) or 'none'}. Add it, or use "
+                '"auto" or "inline".',
+                id="prism_memory.E010",
+            )
+        ]
 
     def decide(self) -> Decision:
         if self.name not in (getattr(django_settings, "RQ_QUEUES", None) or {}):
@@ -97,6 +111,9 @@ class AutoQueue(RQQueue):
     def __init__(self) -> None:
         super().__init__(AUTO)
         self.decided: tuple[float, Decision] | None = None
+
+    def check(self, setting: str) -> list[CheckMessage]:
+        return []  # without the queue, embedding runs inline
 
     def decide(self) -> Decision:
         if self.decided is None or self.decided[0] <= time.monotonic():

@@ -113,7 +113,7 @@ def test_the_same_key_of_two_models_is_two_owners():
         profile = ProfileFactory(user=user)
         account = AccountFactory(id=user.pk)
         team = TeamFactory(slug=str(user.pk))
-        owners = [user, profile, account, team, str(user.pk), f"auth.User:{user.pk}", "auth.User"]
+        owners = [user, profile, account, team, str(user.pk), f"auth.User{user.pk}", "auth.User"]
         assert len({address(owner).collection for owner in owners}) == len(owners)
 
 

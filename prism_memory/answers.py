@@ -20,6 +20,9 @@ __all__ = ["Answer", "Ask", "answers", "embed_question"]
 #: A position in the texts, and its vector or the kind of failure that is the text's own.
 Answer: TypeAlias = tuple[int, "Vector | str"]
 
+#: HTTP statuses by which providers refuse a request for what it holds.
+TOO_LARGE = 413
+REFUSED = (400, 422)
 #: A text that no provider has reason to refuse: when it is refused too, the texts are not at fault.
 INNOCENT = "hello"
 
@@ -135,15 +138,19 @@ def _checked(part: Sequence[int], rows: Sequence[Any]) -> list[Answer]:
         try:
             checked.append((position, Vector.of(row)))
         except InvalidVector:
-            checked.append((position, "unusable vector"))
+            checked.append((position, "no vector" if row is None else "unusable vector"))
     widths = sorted({len(vector) for _, vector in checked if isinstance(vector, Vector)})
     if len(widths) > 1:
         raise EmbeddingInvalid(f"The embedder returned vectors of different widths: {widths}.")
     return checked
 
 
-def _without_its_words(error: Exception) -> EmbeddingUnavailable:
+def _without_its_words(error: Exception) -> EmbeddingUnavailable | TextRefused:
     status = getattr(error, "status_code", None)
+    if "ContextWindow" in type(error).__qualname__ or status == TOO_LARGE:
+        return TextRefused("too long")
+    if status in REFUSED:
+        return TextRefused(f"refused with HTTP {status}")
     http = f" (HTTP {status})" if isinstance(status, int) else ""
     return EmbeddingUnavailable(
         f"The embedding provider failed with {type(error).__module__}.{type(error).__qualname__}"

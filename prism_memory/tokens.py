@@ -37,6 +37,8 @@ _lock = threading.Lock()
 # A cut lowered the sum by two tokens at most, in 20,000 cuts: they are added, lest it fall short.
 LONGEST_BLANK = 500_000
 PER_CUT = 2
+# No token stands for more characters than this.
+LONGEST_TOKEN = 128
 BLANK = re.compile(r"\s+")
 
 
@@ -80,6 +82,19 @@ class TiktokenCounter(TokenCounter):
         pieces = [text[start:end] for start, end in pairwise([*cuts, len(text)])]
         counts = [len(encoding.encode_ordinary(piece)) for piece in pieces]
         return sum(counts) + PER_CUT * (len(counts) - 1)
+
+    def cut(self, text: str, limit: int) -> str:
+        """The beginning of a text, of at most `limit` tokens. Raises like count()."""
+        if self.count(text) <= limit:
+            return text
+        encoding = _encodings[self.encoding]
+        # A cut can leave a part of a character, or a piece that is encoded otherwise at the end.
+        for length in range(limit, 0, -1):
+            tokens = encoding.encode_ordinary(text[: limit * LONGEST_TOKEN])[:length]
+            beginning = encoding.decode_bytes(tokens).decode("utf-8", "ignore")
+            if self.count(beginning) <= limit:
+                return beginning
+        return ""
 
     def _load(self) -> Encoding:
         def read(url: str, expected_hash: str | None = None) -> bytes:

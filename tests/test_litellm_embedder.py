@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,68 +10,21 @@ import pytest
 from prism_memory.answers import Ask, answers, embed_question
 from prism_memory.embedders import TEXT_FORMAT, LiteLLMEmbedder
 from prism_memory.exceptions import ConfigurationError, EmbeddingInvalid, EmbeddingUnavailable
+from tests.openai_server import KEY, Server, item, numbered
 
-KEY = "sk-SECRET-KEY"
 TEXT = "SECRET TEXT"
-Items = list[dict[str, Any]]
-
-
-class Server:
-    """Notes what is asked; ``answer`` makes the items of the answer of the texts."""
-
-    def __init__(self) -> None:
-        self.asked: list[dict[str, Any]] = []
-        self.headers: list[dict[str, str]] = []
-        self.answer: Callable[[list[str]], Items] = numbered
-        self.status = 200
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                outer.asked.append(body)
-                outer.headers.append({k.lower(): v for k, v in self.headers.items()})
-                self.send_response(outer.status)
-                self.send_header("Content-Type", "application/json")
-                self.end_headers()
-                self.wfile.write(json.dumps(outer.reply(body)).encode())
-
-            def log_message(self, *arguments: object) -> None:
-                pass
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.http.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.http.server_port}/v1"
-
-    def reply(self, body: dict[str, Any]) -> dict[str, Any]:
-        if self.status != 200:
-            return {"error": {"message": f"refused {body['input']} with {KEY}", "type": "x"}}
-        usage = {"prompt_tokens": 1, "total_tokens": 1}
-        data = self.answer(body["input"])
-        return {"object": "list", "model": body["model"], "data": data, "usage": usage}
-
-
-def item(index: int, value: float) -> dict[str, Any]:
-    return {"object": "embedding", "index": index, "embedding": [value, 1.0]}
-
-
-def numbered(texts: list[str]) -> Items:
-    return [item(index, float(index)) for index in range(len(texts))]
 
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Server]:
     server = Server()
     yield server
-    server.http.shutdown()
-    server.http.server_close()
+    server.close()
 
 
 @pytest.fixture
 def server(running: Server) -> Server:
-    running.asked.clear()
-    running.headers.clear()
-    running.answer, running.status = numbered, 200
+    running.reset()
     return running
 
 
@@ -111,7 +61,7 @@ class TestRequests:
         given: dict[str, Any] = {}
 
         class Response:
-            data = [item(0, 1.0)]
+            data = [item(0, 1.0, 1.0)]
 
         def embedding(**arguments: Any) -> Response:
             given.update(arguments)
@@ -145,7 +95,7 @@ class TestAnswers:
     def test_items_that_are_not_numbered_are_refused(
         self, server: Server, indices: list[Any]
     ) -> None:
-        server.answer = lambda texts: [item(index, 1.0) for index in indices]
+        server.answer = lambda texts: [item(index, 1.0, 1.0) for index in indices]
         with pytest.raises(EmbeddingUnavailable):
             embed_texts(embedder(server), ["a", "b"])
 
@@ -154,19 +104,19 @@ class TestAnswers:
         server.answer = lambda texts: numbered(["x"] * count)
         with pytest.raises(EmbeddingInvalid):
             embed_texts(embedder(server), ["a", "b"])
-        with pytest.raises(EmbeddingInvalid, match=f"{count} vectors for one query"):
+        with pytest.raises(EmbeddingInvalid, match=f"{count} vectors for 1 texts"):
             embed_question(embedder(server), "a")
 
     @pytest.mark.parametrize(
-        "vector", ["AACAPwAAAEA=", [], None, [None, 1.0], [0.0, 0.0], [[1.0]], {"a": 1}]
+        "vector", ["AACAPwAA", "%", [], None, [None, 1.0], [0.0, 0.0], [[1.0]], {"a": 1}]
     )
-    def test_base64_and_other_things_are_refused(self, server: Server, vector: object) -> None:
+    def test_what_is_no_vector_is_refused(self, server: Server, vector: object) -> None:
         server.answer = lambda texts: [{"object": "embedding", "index": 0, "embedding": vector}]
         with pytest.raises(EmbeddingUnavailable):
             embed_question(embedder(server), "a")
 
     def test_different_widths_are_refused(self, server: Server) -> None:
-        server.answer = lambda texts: [item(0, 1), {**item(1, 1), "embedding": [1, 2, 3]}]
+        server.answer = lambda texts: [item(0, 1, 1), item(1, 1, 2, 3)]
         with pytest.raises(EmbeddingInvalid, match="widths"):
             embed_texts(embedder(server), ["a", "b"])
 
@@ -176,7 +126,7 @@ class TestAnswers:
         with pytest.raises(EmbeddingUnavailable) as caught:
             embed_texts(embedder(server, max_retries=1), [TEXT])
         error: BaseException | None = caught.value
-        assert f"HTTP {status}" in str(error)
+        assert ("too long" if status == 413 else f"HTTP {status}") in str(error)
         while error is not None:
             assert "SECRET" not in repr(error) + str(error)
             error = error.__cause__ or error.__context__

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 from django.core.management import load_command_class
+from django.utils.module_loading import import_string
 
 import prism_memory
 from prism_memory.conf import DEFAULTS
@@ -25,6 +27,12 @@ PUBLIC = (
 )
 COMMANDS = sorted(
     path.stem for path in PACKAGE.glob("management/commands/*.py") if path.stem != "__init__"
+)
+BACKENDS = (
+    *("prism_memory.embedders.LiteLLMEmbedder", "prism_memory.embedders.LocalEmbedder"),
+    *("prism_memory.testing.FakeEmbedder", "prism_memory.stores.DatabaseStore"),
+    *("prism_memory.tokens.TiktokenCounter", "prism_memory.tokens.HeuristicCounter"),
+    "prism_memory.queues.tasks.TasksQueue",
 )
 CHECK = re.compile(r"prism_memory\.[EW]\d+")
 CHECKS = sorted({id for path in PACKAGE.rglob("*.py") for id in CHECK.findall(path.read_text())})
@@ -95,6 +103,14 @@ def test_every_public_name_is_in_the_reference(module: str) -> None:
     names = importlib.import_module(f"prism_memory{module}").__all__
     missing = [name for name in names if not re.search(rf"\b{name}\b", DOCS["reference.md"])]
     assert missing == []
+
+
+@pytest.mark.parametrize("path", BACKENDS)
+def test_every_option_of_a_backend_is_described(path: str) -> None:
+    described = set(re.findall(r"`(\w+)`", DOCS["settings.md"]))
+    assert f"| `{path}` |" in DOCS["settings.md"]
+    options = inspect.signature(import_string(path)).parameters.values()
+    assert {option.name for option in options if option.kind != option.VAR_KEYWORD} <= described
 
 
 def test_every_logger_is_described() -> None:

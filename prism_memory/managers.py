@@ -14,7 +14,7 @@ from . import signals
 from .digests import digest
 from .exceptions import InvalidArgument
 from .timestamps import to_database
-from .transactions import id_batches, write_transaction
+from .transactions import id_batches, repeated, write_transaction
 
 if TYPE_CHECKING:
     from .memory import OwnerMemory
@@ -60,10 +60,16 @@ class MemoryQuerySet(models.QuerySet):  # type: ignore[type-arg]
         """Erase these memories for good, with their vectors and their signatures."""
         if self.query.is_sliced:
             raise TypeError("Cannot use 'limit' or 'offset' with delete().")
+        self._for_write = True
+        return repeated(self.db, self._delete_at_once)
+
+    delete.alters_data = True  # type: ignore[attr-defined]
+    delete.queryset_only = True  # type: ignore[attr-defined]
+
+    def _delete_at_once(self) -> tuple[int, dict[str, int]]:
         from .models import Embedding
         from .pages import remove
 
-        self._for_write = True
         using = self.db
         everything = self.model._base_manager.using(using)
         counts = {self.model._meta.label: 0, Embedding._meta.label: 0}
@@ -77,7 +83,8 @@ class MemoryQuerySet(models.QuerySet):  # type: ignore[type-arg]
             doomed = {pk: keys[name] for pk, name in names.items()}
             vectors = Embedding.objects.using(using)
             remove(using, doomed)
-            for ids in id_batches(using, list(doomed)):
+            # By primary key: neighbours in the table go together.
+            for ids in id_batches(using, sorted(doomed)):
                 gone, _ = vectors.filter(memory_id__in=ids).delete()
                 counts[Embedding._meta.label] += gone
                 _, others = everything.filter(pk__in=ids).delete()
@@ -86,9 +93,6 @@ class MemoryQuerySet(models.QuerySet):  # type: ignore[type-arg]
         for collection, count in Counter(names.values()).items():
             signals.forgotten.send_robust(sender=self.model, collection=collection, count=count)
         return sum(counts.values()), counts
-
-    delete.alters_data = True  # type: ignore[attr-defined]
-    delete.queryset_only = True  # type: ignore[attr-defined]
 
     def erase(self) -> int:
         """Erase these memories for good and return how many went."""

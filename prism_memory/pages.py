@@ -187,7 +187,7 @@ def remove(using: str, collection_keys: Mapping[int, str], space_id: int | None 
         embeddings, pages = embeddings.filter(space=space_id), pages.filter(space=space_id)
     expected = sum(
         embeddings.filter(memory_id__in=ids).count()
-        for ids in id_batches(using, list(collection_keys))
+        for ids in id_batches(using, sorted(collection_keys))
     )
     by_collection = defaultdict(list)
     for pk, collection_key in collection_keys.items():

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from django.db import connections, transaction
+from django.db import OperationalError, connections, transaction
 
-__all__ = ["id_batches", "write_transaction"]
+__all__ = ["id_batches", "repeated", "write_transaction"]
 
 BATCH = 5_000
 
 Key = TypeVar("Key", int, str)
+Result = TypeVar("Result")
+
+ATTEMPTS = 5
+#: What MariaDB and PostgreSQL call a deadlock.
+DEADLOCKS = {1213, "40P01"}
+
+
+def repeated(using: str, work: Callable[[], Result]) -> Result:
+    """Return what ``work``, a whole transaction, returns; do it anew when it met a deadlock.
+
+    All writers lock in one order, but InnoDB also locks the gaps that inserts go to, and picks a
+    victim. Inside a transaction of the caller's, which is lost with it, the error is raised.
+    """
+    for _ in range(0 if connections[using].in_atomic_block else ATTEMPTS - 1):
+        try:
+            return work()
+        except OperationalError as error:
+            cause = error.__cause__
+            if not DEADLOCKS.intersection([getattr(cause, "sqlstate", None), *error.args[:1]]):
+                raise
+    return work()
 
 
 @contextmanager

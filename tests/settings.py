@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -66,6 +67,8 @@ SERVERS = {
     "sqlite": {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": ":memory:",
+        # A file, because threads can't share a database in memory without sharing a connection.
+        "TEST": {"NAME": str(Path(tempfile.gettempdir()) / f"prism_memory_{os.getpid()}.sqlite3")},
     },
 }
 DATABASES = {

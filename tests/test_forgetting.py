@@ -156,12 +156,12 @@ class TestNothingIsLeft:
     def remembered(self, memory: Any) -> tuple[list[str], list[bytes]]:
         """Ids of something private between other things, and bytes that betray it."""
         memory.remember([f"text {n}" for n in range(30)])
-        message = {"role": "user", "name": "Ana-7713", "content": self.SECRET}
-        ids = memory.remember([message], metadata={"k": "value-7713"})
+        message = {"role": "user", "name": "Ana-Quux", "content": self.SECRET}
+        ids = memory.remember([message], metadata={"k": "value-Quux"})
         memory.remember([f"later {n}" for n in range(30)])
         held = Embedding.objects.get(memory__record_id=ids[0])
         signs, vector = bytes(held.signature), bytes(held.vector)
-        return ids, [self.SECRET.encode(), b"7713", ids[0].encode(), signs, vector[:64]]
+        return ids, [self.SECRET.encode(), b"Quux", ids[0].encode(), signs, vector[:64]]
 
     @pytest.mark.parametrize("way", ["ids", "all", "before", "records", "instance", "expired"])
     def test_in_any_table(self, memory, way: str) -> None:

@@ -23,7 +23,7 @@ from ..exceptions import InvalidIdentifier
 from ..filters import Filter, attributes
 from ..models import Memory, Space
 from ..timestamps import as_moment, from_database, to_database
-from ..transactions import id_batches, write_transaction
+from ..transactions import id_batches, repeated, write_transaction
 from ..vectors import Vector, cosines
 from .backlog import Backlog
 from .contract import (
@@ -109,12 +109,16 @@ class TableStore(Backlog):
                 vector = Vector.of(record.vector)
                 if record.embedded_text == texts[record.collection, record.id]:
                     group[record.id] = vector
-        with write_transaction(self._writes()):
-            write_records(self._writes(), records)
-            for (collection, space), group in sorted(
-                vectors.items(), key=lambda item: (collection_key(item[0][0]), item[0][1])
-            ):
-                self.attach(collection, group, space)
+        groups = sorted(vectors.items(), key=lambda item: (collection_key(item[0][0]), item[0][1]))
+        using = self._writes()
+
+        def write() -> None:
+            with write_transaction(using):
+                write_records(using, records)
+                for (collection, space), group in groups:
+                    self.attach(collection, group, space)
+
+        repeated(using, write)
 
     def attach(
         self,
@@ -130,8 +134,10 @@ class TableStore(Backlog):
             record_id: vector if isinstance(vector, Vector) else Vector.of(vector)
             for record_id, vector in vectors.items()
         }
-        return write_vectors(
-            self._writes(), collection, checked, space, bits=self.bits, texts=texts
+        using = self._writes()
+        return repeated(
+            using,
+            lambda: write_vectors(using, collection, checked, space, bits=self.bits, texts=texts),
         )
 
     # Erasing
@@ -139,12 +145,16 @@ class TableStore(Backlog):
     def forget(self, collection: str, ids: Iterable[str]) -> int:
         keys = [record_key(collection, record_id) for record_id in record_ids(ids)]
         using = self._writes()
-        # One transaction, whatever the number of statements that the ids take.
-        with write_transaction(using):
-            return sum(
-                Memory.objects.using(using).filter(key__in=batch).erase()
-                for batch in id_batches(using, sorted(set(keys)))
-            )
+
+        def erase() -> int:
+            # One transaction, whatever the number of statements that the ids take.
+            with write_transaction(using):
+                return sum(
+                    Memory.objects.using(using).filter(key__in=batch).erase()
+                    for batch in id_batches(using, sorted(set(keys)))
+                )
+
+        return repeated(using, erase)
 
     def purge(self, collection: str) -> int:
         return self._rows(self._writes(), collection).erase()

@@ -13,9 +13,9 @@ from django.utils.functional import Promise
 
 from .exceptions import InvalidMessage
 from .texts import is_blank
-from .utterance import MAX_CONTENT, MAX_NAME, Utterance
+from .utterance import Utterance
 
-__all__ = ["MAX_CONTENT", "MAX_NAME", "Utterance", "Utterances", "utterances"]
+__all__ = ["Utterance", "Utterances", "utterances"]
 
 REMEMBERED: Final = ("user", "assistant")
 SKIPPED: Final = ("system", "developer", "tool", "function")

@@ -12,6 +12,7 @@ from .digests import DIGEST_LENGTH
 from .fields import DigestField, MetadataField
 from .filters import attributes
 from .managers import MemoryManager, MemoryQuerySet
+from .texts import embedded_text
 
 if TYPE_CHECKING:
     from .metadata import Scalar
@@ -77,7 +78,7 @@ class Memory(models.Model):
     @property
     def embedded_text(self) -> str:
         """The text that is turned into a vector."""
-        return f"{self.name}: {self.content}" if self.name else self.content
+        return embedded_text(self.name, self.content)
 
     def delete(self, using: str | None = None, keep_parents: bool = False) -> Any:
         """Erase this memory, its vectors and its signatures."""

@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeAlias
+from typing import Any
 
 from .exceptions import InvalidMetadata
+from .metadata import Scalar
 
 __all__ = ["PREFIX", "Provenance"]
 
 PREFIX = "source_"
 
-Scalar: TypeAlias = str | int | float | bool | None
 
 TEXTS = ("id", "uri", "title", "version", "heading")
 NUMBERS = ("part", "page", "offset", "length")

@@ -5,7 +5,11 @@ from __future__ import annotations
 import unicodedata
 from typing import Final
 
-__all__ = ["is_blank", "unencodable", "unstorable"]
+__all__ = ["MAX_CONTENT", "MAX_NAME", "embedded_text", "is_blank", "unencodable", "unstorable"]
+
+#: The most characters of a text, and of a name, an id or a scope.
+MAX_CONTENT: Final = 1_000_000
+MAX_NAME: Final = 255
 
 # Letters, marks and symbols that show nothing, besides the categories that is_blank() knows.
 INVISIBLE: Final = frozenset(
@@ -16,6 +20,14 @@ INVISIBLE: Final = frozenset(
         *range(0xE0100, 0xE01F0),
     )
 )
+
+
+def embedded_text(name: str, content: str) -> str:
+    """Return what semantic search sees of something said: with the speaker's name, which helps it.
+
+    ``embedders.TEXT_FORMAT`` names this format.
+    """
+    return f"{name}: {content}" if name else content
 
 
 def is_blank(text: str) -> bool:

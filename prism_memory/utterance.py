@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Final
 
 from .exceptions import InvalidMessage
-from .texts import unstorable
+from .texts import MAX_CONTENT, MAX_NAME, embedded_text, unstorable
 
-__all__ = ["MAX_CONTENT", "MAX_NAME", "Utterance"]
-
-MAX_CONTENT: Final = 1_000_000
-MAX_NAME: Final = 255
+__all__ = ["Utterance"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +34,7 @@ class Utterance:
     @property
     def embedded_text(self) -> str:
         """The text that semantic search sees: with the speaker's name, which helps it."""
-        return f"{self.name}: {self.content}" if self.name else self.content
+        return embedded_text(self.name, self.content)
 
     def refuse_unstorable(self, where: str) -> None:
         """Refuse what some database would refuse or cut, so that the outcome is the same on all.

@@ -54,7 +54,6 @@ def run(script: str) -> str:
 def test_the_space_names_model_width_and_text_format():
     assert issubclass(LocalEmbedder, Embedder)
     assert LocalEmbedder.space == f"prism-local-1@256/{TEXT_FORMAT}"
-    assert LocalEmbedder.is_remote is False
 
 
 def test_the_table_is_the_one_its_space_names():

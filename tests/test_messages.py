@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from openai.types.chat import ChatCompletion, ChatCompletionMessage
 
 from prism_memory.exceptions import InvalidMessage
-from prism_memory.messages import MAX_CONTENT, MAX_NAME, Utterance, utterances
-from prism_memory.texts import is_blank
+from prism_memory.messages import Utterance, utterances
+from prism_memory.texts import MAX_CONTENT, MAX_NAME, is_blank
 
 SECRET = "SECRET-4711"
 BLANKS = [

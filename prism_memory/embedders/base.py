@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from django.core.checks import CheckMessage
@@ -29,9 +29,6 @@ class Embedder:
 
     #: How many texts go into one call of ``embed``.
     batch_size: int = 96
-
-    #: Whether texts leave this machine; ``manage.py check`` warns of a default that does.
-    is_remote: ClassVar[bool] = False
 
     def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """Return one vector a text, in the order of the texts.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import struct
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from ..exceptions import ConfigurationError, EmbeddingInvalid
@@ -23,13 +23,12 @@ class LiteLLMEmbedder(Embedder):
 
     ``model``: as litellm names it, such as "text-embedding-3-small" or "voyage/voyage-3".
     ``dimensions``: the width to request, where the model can shorten. ``batch_size``: texts a
-    request. ``timeout``: seconds an attempt; litellm makes up to three. ``api_base``: another
+    request. ``timeout``: seconds an attempt, of which litellm makes up
+    to three; by default litellm's own, which is ten minutes. ``api_base``: another
     endpoint. ``truncate``: cut a text at the model's limit, by OpenAI's tokenizer for embeddings;
     by default a text that is too long is reported, and not embedded in part. Every other option is
     passed on to litellm as it is.
     """
-
-    is_remote: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from ..exceptions import InvalidArgument, InvalidIdentifier, InvalidMessage
-from ..texts import unstorable
+from ..texts import MAX_CONTENT, MAX_NAME, embedded_text, unstorable
 from ..timestamps import as_moment
 
 if TYPE_CHECKING:
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from ..owners import Address
 
 __all__ = ["Durability", "Matches", "VectorMatch", "VectorQuery", "VectorRecord", "VectorStore"]
-
-MAX_NAME = 255
-MAX_CONTENT = 1_000_000
 
 
 class Durability(enum.Enum):
@@ -102,7 +99,7 @@ class VectorRecord:
     @property
     def embedded_text(self) -> str:
         """The text that is turned into a vector."""
-        return f"{self.name}: {self.content}" if self.name else self.content
+        return embedded_text(self.name, self.content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +278,9 @@ class VectorStore:
     def claimed(self, collection: str, *, space: str) -> bool:
         """Whether records without a vector in ``space`` are claimed by some worker."""
         return False
+
+    def release(self, collection: str, ids: Iterable[str]) -> None:
+        """Give claimed records back, because their worker has given up."""
 
     def postpone(
         self, collection: str, failures: Mapping[str, str], *, texts: Mapping[str, str]

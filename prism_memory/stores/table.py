@@ -83,7 +83,7 @@ class Nominations:
 
 
 class TableStore(Backlog):
-    """Owns rows, filters, expiry, spaces and scoring. Drivers override nominate, index, unindex."""
+    """Owns rows, filters, expiry, spaces and scoring. Drivers override ``nominate``."""
 
     durability = Durability.DURABLE
     #: Bits of the signatures that are stored with the vectors.

@@ -12,7 +12,7 @@ from django.db import connections
 
 from ..digests import digest
 from ..filters import attribute_tokens
-from ..metadata import encode, normalise_metadata
+from ..metadata import Scalar, encode, normalise_metadata
 from ..models import Embedding, Memory, Space
 from ..pages import add, remove
 from ..signatures import signatures
@@ -137,8 +137,8 @@ def _merge(row: Memory, record: VectorRecord) -> set[str]:
     """Change a row to what a record says of it; return the names of the fields that changed."""
     wanted = {name: getattr(record, name) for name in ("content", "role", "name", "kind")}
     metadata = normalise_metadata(record.metadata)
-    # As JSON, because {"k": 1} == {"k": True} in Python.
-    if metadata is not None and encode(metadata) != encode(row.metadata):
+    # As JSON, because {"k": 1} == {"k": True} in Python. The order of keys is no difference.
+    if metadata is not None and _canonical(metadata) != _canonical(row.metadata):
         wanted["metadata"] = metadata
     occurred_at = from_database(row.occurred_at)
     expires_at = record.expires_at
@@ -154,6 +154,10 @@ def _merge(row: Memory, record: VectorRecord) -> set[str]:
     for name in changed:
         setattr(row, name, wanted[name])
     return changed
+
+
+def _canonical(metadata: Mapping[str, Scalar]) -> str:
+    return encode(dict(sorted(metadata.items())))
 
 
 def _after(moment: datetime, retention: timedelta) -> datetime:

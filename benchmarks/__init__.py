@@ -1,0 +1,1 @@
+"""Benchmarks that anyone can run: see docs/benchmarks.md."""

@@ -15,7 +15,14 @@ from django.db.models.functions import Length
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext_lazy as _
 
-from .admin_filters import EmbeddedFilter, ExpiredFilter, KindFilter, OwnedFilter, RoleFilter
+from .admin_filters import (
+    EmbeddedFilter,
+    ExpiredFilter,
+    FailedFilter,
+    KindFilter,
+    OwnedFilter,
+    RoleFilter,
+)
 from .models import Embedding, Memory, Space
 
 if TYPE_CHECKING:
@@ -48,7 +55,10 @@ class ReadOnlyAdmin(ModelAdmin):
 @admin.register(Memory)
 class MemoryAdmin(ReadOnlyAdmin):
     list_display = ("occurred_at", "whose", "scope", "role", "name", "characters", "expires_at")
-    list_filter = (EmbeddedFilter, ExpiredFilter, OwnedFilter, RoleFilter, KindFilter)
+    list_filter = (
+        *(EmbeddedFilter, FailedFilter, ExpiredFilter),
+        *(OwnedFilter, RoleFilter, KindFilter),
+    )
     date_hierarchy = "occurred_at"
     # Newest first, as they were stored: by an index, however many there are.
     ordering = ("-pk",)
@@ -66,9 +76,12 @@ class MemoryAdmin(ReadOnlyAdmin):
         (None, {"fields": ("owner_model", "owner", "scope", "collection", "record_id")}),
         (_("What was said"), {"fields": ("kind", "role", "name", "content", "metadata_text")}),
         (_("When"), {"fields": ("occurred_at", "expires_at", "created_at")}),
-        (_("Vectors"), {"fields": ("vectors",)}),
+        (_("Vectors"), {"fields": ("vectors", "failure", "attempts", "not_before")}),
     )
-    readonly_fields = ("created_at", "metadata_text", "vectors")
+    readonly_fields = (
+        *("created_at", "metadata_text", "vectors"),
+        *("failure", "attempts", "not_before"),
+    )
 
     def get_queryset(self, request: HttpRequest) -> Any:
         # The list says how long a text is without reading it; the page of one memory loads it.

@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 
     from .managers import MemoryQuerySet
 
-__all__ = ["EmbeddedFilter", "ExpiredFilter", "KindFilter", "OwnedFilter", "RoleFilter"]
+__all__ = [
+    "EmbeddedFilter",
+    "ExpiredFilter",
+    "FailedFilter",
+    "KindFilter",
+    "OwnedFilter",
+    "RoleFilter",
+]
 
 
 class YesNoFilter(SimpleListFilter):
@@ -48,6 +55,19 @@ class EmbeddedFilter(YesNoFilter):
 
     def no(self, memories: MemoryQuerySet) -> MemoryQuerySet:
         return memories.unembedded(_space())
+
+
+class FailedFilter(YesNoFilter):
+    """Whether embedding failed for a memory's own text, when it was tried last."""
+
+    title = _("can't be embedded")
+    parameter_name = "failed"
+
+    def yes(self, memories: MemoryQuerySet) -> MemoryQuerySet:
+        return memories.exclude(failure="")
+
+    def no(self, memories: MemoryQuerySet) -> MemoryQuerySet:
+        return memories.filter(failure="")
 
 
 class ExpiredFilter(YesNoFilter):

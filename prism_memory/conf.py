@@ -111,7 +111,7 @@ class Once(Generic[Value]):
 
 
 def _reset(*, setting: str, **kwargs: Any) -> None:
-    if setting in {NAME, "AUTH_USER_MODEL", "RQ_QUEUES"}:
+    if setting in {NAME, "AUTH_USER_MODEL", "RQ_QUEUES", "TASKS"}:
         for once in Once.instances:
             once.reset()
 

@@ -87,12 +87,20 @@ def embed_claimed(store: VectorStore, collection: str, *, ask: Ask, until: float
     """
     embedder = backends.embedder()
     run = Run()
+    seen: list[str] = []
     while time.monotonic() < until:
         batch = store.claim(collection, embedder.batch_size, space=embedder.space, seconds=CLAIM)
-        batch = [record for record in batch if record.id not in run.failures]
-        if batch:
-            _embed(store, collection, batch, ask, run, None)
-        elif store.claimed(collection, space=embedder.space):
+        fresh = [record for record in batch if record.id not in run.failures]
+        before, seen = seen, [record.id for record in batch]
+        if fresh:
+            try:
+                _embed(store, collection, fresh, ask, run, None)
+            except Exception:
+                store.release(collection, [record.id for record in fresh])
+                raise
+        elif batch and seen != before:
+            continue  # failed before in this run, and due again: claimed now, so others come next
+        elif not batch and store.claimed(collection, space=embedder.space):
             time.sleep(LOOK)
         else:
             return run

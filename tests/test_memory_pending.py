@@ -13,6 +13,7 @@ from prism_memory.models import Memory
 from prism_memory.stores import VectorRecord, default_store
 
 from .commands import misused, run
+from .queues import RECORDING
 
 pytestmark = pytest.mark.django_db
 
@@ -88,10 +89,21 @@ def test_a_vector_in_another_space_does_not_count(memory, settings):
     assert memory.pending() == 0
 
 
-def test_it_says_where_embedding_happens(db, settings):
-    assert "(PRISM_MEMORY[\"QUEUE\"]: 'auto')" in run("memory_pending").out
-    settings.PRISM_MEMORY = {**settings.PRISM_MEMORY, "QUEUE": "slow"}
-    assert "on the django-rq queue 'slow'" in run("memory_pending").out
+@pytest.mark.parametrize(
+    ("queue", "decision", "named"),
+    [
+        ("inline", 'inline, after the commit (QUEUE is "inline")', "'inline'"),
+        ("auto", "inline, after the commit (django-rq is not configured: there is no", "'auto'"),
+        ("slow", "on the queue 'slow' (django-rq is not configured: there is no", "'slow'"),
+        (RECORDING, "on the queue 'recording' (a test asks for it)", "'tests.queues.Rec"),
+    ],
+    ids=["inline", "auto", "named", "backend"],
+)
+def test_it_says_where_embedding_runs_and_why(db, settings, queue, decision, named):
+    settings.PRISM_MEMORY = {**settings.PRISM_MEMORY, "QUEUE": queue}
+    out = run("memory_pending").out
+    assert f"Embedding runs {decision}" in out
+    assert f'PRISM_MEMORY["QUEUE"] is {named}' in out
 
 
 def test_embed_embeds_everything(waiting, embedder):

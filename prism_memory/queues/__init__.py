@@ -14,7 +14,8 @@ def build_queue() -> Queue:
     if isinstance(chosen, str):
         if chosen == "inline":
             return InlineQueue()
-        from .rq import AutoQueue, RQQueue
+        from .auto import AutoQueue
+        from .rq import RQQueue
 
         return AutoQueue() if chosen == "auto" else RQQueue(chosen)
     from ..backends import build

@@ -19,7 +19,7 @@ class Decision:
     reason: str
 
     def __str__(self) -> str:
-        where = "inline, after the commit" if self.queue is None else f"queue {self.queue!r}"
+        where = "inline, after the commit" if self.queue is None else f"on the queue {self.queue!r}"
         return f"{where} ({self.reason})"
 
 

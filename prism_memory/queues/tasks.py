@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import django
+from django.core.checks import CheckMessage, Error
 
 from ..exceptions import ConfigurationError
 from .base import Decision, Queue
@@ -22,10 +23,23 @@ class TasksQueue(Queue):
     def __init__(self, *, backend: str = "default", queue_name: str = "default") -> None:
         if django.VERSION < (6, 0):
             raise ConfigurationError(
-                f"django.tasks needs Django 6.0 or newer; this is {django.get_version()}."
+                f"django.tasks needs Django 6.0 or newer; this is {django.get_version()}"
             )
         self.backend = backend
         self.queue_name = queue_name
+
+    def check(self, setting: str) -> list[CheckMessage]:
+        try:
+            _ = self._task
+        except Exception as error:  # noqa: BLE001 - TASKS may name anything
+            return [
+                Error(
+                    f"{setting}: TASKS has no such place for a task ({error}).",
+                    hint="Correct backend and queue_name in OPTIONS, or the setting TASKS.",
+                    id="prism_memory.E010",
+                )
+            ]
+        return []
 
     def decide(self) -> Decision:
         return Decision(self.queue_name, f"django.tasks, backend {self.backend!r}")
@@ -35,14 +49,13 @@ class TasksQueue(Queue):
             self._task.enqueue(alias, collection)
         except Exception as error:  # noqa: BLE001 - the caller's rows are committed
             logger.warning(
-                "django.tasks took no job for %s (%s).", collection, type(error).__name__
-            )
+                "django.tasks took no job for %s (%s).",
+                collection, type(error).__name__, extra={"collection": collection},
+            )  # fmt: skip
         return True
 
     @cached_property
     def _task(self) -> Any:
-        from django.tasks import task
+        from .task import embed_collection
 
-        from ..jobs import embed_collection
-
-        return task(backend=self.backend, queue_name=self.queue_name)(embed_collection)
+        return embed_collection.using(backend=self.backend, queue_name=self.queue_name)

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from ..models import Memory
 from ..timestamps import from_database
-from ..transactions import id_batches, write_transaction
+from ..transactions import id_batches, repeated, write_transaction
 from .contract import VectorRecord, VectorStore, check_identifier
 from .writing import collection_key, record_key
 
@@ -24,6 +24,8 @@ __all__ = ["Backlog"]
 #: After its first failure a text is tried again in a minute, then in twice the time, to a day.
 FIRST_RETRY = timedelta(minutes=1)
 LAST_RETRY = timedelta(days=1)
+#: What a PositiveSmallIntegerField holds on every database.
+MOST_ATTEMPTS = 32_767
 
 
 class Backlog(VectorStore):
@@ -57,12 +59,25 @@ class Backlog(VectorStore):
         now = timezone.now()
         due = Q(not_before__isnull=True) | Q(not_before__lte=now)
         skip = connections[using].features.has_select_for_update_skip_locked
-        with write_transaction(using):
-            rows = self._waiting(using, collection, space).filter(due)
-            claimed = list(rows.select_for_update(skip_locked=skip)[:limit])
-            mine = Memory.objects.using(using).filter(pk__in=[row.pk for row in claimed])
-            mine.update(not_before=now + timedelta(seconds=seconds))
-        return [_as_record(row) for row in claimed]
+
+        def take() -> list[Memory]:
+            with write_transaction(using):
+                rows = self._waiting(using, collection, space).filter(due)
+                taken = list(rows.select_for_update(skip_locked=skip)[:limit])
+                for ids in id_batches(using, [row.pk for row in taken]):
+                    mine = Memory.objects.using(using).filter(pk__in=ids)
+                    mine.update(not_before=now + timedelta(seconds=seconds))
+            return taken
+
+        return [_as_record(row) for row in repeated(using, take)]
+
+    def release(self, collection: str, ids: Iterable[str]) -> None:
+        using = self._writes()
+        keys = sorted(record_key(collection, record_id) for record_id in ids)
+        for batch in id_batches(using, keys):
+            # What failed for its own text waits for longer than a claim.
+            rows = Memory.objects.using(using).filter(key__in=batch, failure="")
+            rows.update(not_before=None)
 
     def claimed(self, collection: str, *, space: str) -> bool:
         waiting = self._waiting(self._writes(), collection, space)
@@ -73,18 +88,7 @@ class Backlog(VectorStore):
     ) -> None:
         using = self._writes()
         keys = sorted(record_key(collection, record_id) for record_id in failures)
-        now = timezone.now()
-        with write_transaction(using):
-            for batch in id_batches(using, keys):
-                rows = Memory.objects.using(using).filter(key__in=batch).order_by("key")
-                for row in rows.select_for_update():
-                    if row.embedded_text != texts[row.record_id]:
-                        continue  # rewritten meanwhile: another text, with no failure yet
-                    wait = FIRST_RETRY * 2 ** min(row.attempts, 16)
-                    row.attempts = min(row.attempts + 1, 32_767)
-                    row.failure = failures[row.record_id][:64]
-                    row.not_before = now + min(wait, LAST_RETRY)
-                    row.save(using=using, update_fields=["attempts", "failure", "not_before"])
+        repeated(using, lambda: _postpone(using, keys, failures, texts))
 
     def _waiting(self, using: str, collection: str, space: str | None) -> MemoryQuerySet:
         waiting = self._rows(using, collection).live().unembedded(space)
@@ -99,6 +103,26 @@ class Backlog(VectorStore):
 
     def _reads(self) -> str:
         return router.db_for_read(Memory)
+
+
+def _postpone(
+    using: str, keys: list[str], failures: Mapping[str, str], texts: Mapping[str, str]
+) -> None:
+    now = timezone.now()
+    memories = Memory.objects.using(using)
+    with write_transaction(using):
+        for batch in id_batches(using, keys):
+            rows = memories.filter(key__in=batch).order_by("collection_key", "key")
+            for row in rows.select_for_update():
+                if row.embedded_text != texts[row.record_id]:
+                    continue  # rewritten meanwhile: another text, with no failure yet
+                wait = FIRST_RETRY * 2 ** min(row.attempts, 16)
+                # No save(): its signal would have the text embedded again, at once and for ever.
+                memories.filter(pk=row.pk).update(
+                    attempts=min(row.attempts + 1, MOST_ATTEMPTS),
+                    failure=failures[row.record_id][:64],
+                    not_before=now + min(wait, LAST_RETRY),
+                )
 
 
 def _as_record(row: Memory) -> VectorRecord:

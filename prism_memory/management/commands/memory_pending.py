@@ -9,7 +9,8 @@ from django.db.models import Count, Min
 from django.utils import timezone
 
 from ... import backends
-from ...conf import settings
+from ...conf import BackendEntry, settings
+from ...queues import queue
 from ..arguments import whole_number
 from ..backlog import embed_backlog
 from ..base import FAILED, MemoryCommand
@@ -21,11 +22,6 @@ if TYPE_CHECKING:
     from ...managers import MemoryQuerySet
 
 __all__ = ["Command"]
-
-MODES = {
-    "inline": "in the process that remembers",
-    "auto": "on a queue where a worker listens, else in the process that remembers",
-}
 
 
 class Command(MemoryCommand):
@@ -95,9 +91,10 @@ class Command(MemoryCommand):
             self.say(f"Nothing waits for a vector in the space {space}.")
         if collections > limit:
             self.say(f"  and {counted(collections - limit, 'collection', 'collections')} more")
-        queue = settings().queue
-        mode = MODES.get(queue, f"on the django-rq queue {queue!r}")
-        self.say(f'Embedding happens after each commit, {mode} (PRISM_MEMORY["QUEUE"]: {queue!r}).')
+        self.list_failures(waiting)
+        chosen = settings().queue
+        name = chosen.backend if isinstance(chosen, BackendEntry) else chosen
+        self.say(f'Embedding runs {queue().decide()}. PRISM_MEMORY["QUEUE"] is {name!r}.')
         return int(count)
 
     def list_collections(self, waiting: MemoryQuerySet, limit: int) -> None:
@@ -109,3 +106,13 @@ class Command(MemoryCommand):
             owner = whose(row["owner_model"], row["owner"])
             name = f"{owner} in {shown(row['scope'])}" if owner else shown(row["collection"])
             self.say(f"  {row['memories']:>7,}  {age(now - row['oldest']):<18}  {name}")
+
+    def list_failures(self, waiting: MemoryQuerySet) -> None:
+        """Say how many texts can't be embedded, by kind of failure, and when one is tried again."""
+        failing = waiting.exclude(failure="")
+        kinds = failing.order_by("failure").values_list("failure").annotate(Count("pk"))
+        told = ", ".join(f"{count:,} × {shown(kind)}" for kind, count in kinds)
+        if told:
+            wait = failing.aggregate(next=Min("not_before"))["next"] - timezone.now()
+            due = f"in {age(wait)}" if wait.total_seconds() > 0 else "now"
+            self.say(f"Can't be embedded: {told}. The next try is due {due}.")

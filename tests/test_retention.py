@@ -117,3 +117,28 @@ def test_of_centuries_is_no_problem(memory, now, seconds):
         memory.remember("two", occurred_at="9999-12-31")  # would expire after the year 9999
         assert memory.records().get(content="two").expires_at.year == 9999
         assert sorted(recalled(memory)) == ["one", "two"]
+
+
+@pytest.mark.parametrize("pruned", [True, False], ids=["pruned", "not pruned"])
+def test_what_is_said_again_after_it_expired_is_new(memory, now, pruned):
+    """Whether the expired row was pruned in between must make no difference."""
+    with kept_for(86400):
+        memory.remember("one", metadata={"k": 1}, occurred_at=now - 2 * DAY)
+        if pruned:
+            memory.records().expired().erase()
+        memory.remember("one")
+        assert recalled(memory) == ["one"]
+        row = memory.records().get()
+        assert row.metadata == {}
+        assert row.occurred_at >= now
+        assert row.expires_at == row.occurred_at + DAY
+        assert not memory.recall("one", filter={"k": 1})
+
+
+def test_what_is_said_again_as_of_long_ago_stays_expired(memory, now):
+    with kept_for(86400):
+        memory.remember("one", occurred_at=now - 2 * DAY)
+        before = memory.records().values().get()
+        memory.remember("one", occurred_at=now - 2 * DAY)
+        assert memory.records().values().get() == before
+        assert recalled(memory) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from django.db import connections
@@ -37,6 +37,11 @@ __all__ = ["collection_key", "record_key", "write_records", "write_vectors"]
 BATCH = 500
 #: Vectors of one INSERT: 3 MB at 4,096 dimensions, which every database's packets take.
 VECTORS = 100
+#: What a memory that is remembered anew after it expired starts afresh with.
+RENEWED = (
+    *("content", "role", "name", "kind", "metadata"),
+    *("occurred_at", "expires_at", "created_at"),
+)
 
 
 def collection_key(collection: str) -> str:
@@ -71,7 +76,7 @@ def write_records(using: str, records: Sequence[VectorRecord]) -> None:
             (row, changed)
             for keys in _batches(contested)
             for row in _locked(using, keys)
-            if (changed := {name for record, _ in given[row.key] for name in _merge(row, record)})
+            if (changed := {name for repeat in given[row.key] for name in _merge(row, *repeat)})
         ]
         _update(using, changes)
 
@@ -86,7 +91,7 @@ def _insert_missing(using: str, keys: list[str], given: Given) -> list[str]:
     return [
         key
         for key in keys
-        if key not in stored or any(_merge(stored[key], record) for record, _ in given[key])
+        if key not in stored or any(_merge(stored[key], *repeat) for repeat in given[key])
     ]
 
 
@@ -128,13 +133,16 @@ def _new(given: Sequence[tuple[VectorRecord, datetime]]) -> Memory:
         occurred_at=to_database(moment),
         expires_at=to_database(expires_at),
     )
-    for repeat, _ in given[1:]:
-        _merge(row, repeat)
+    for repeat in given[1:]:
+        _merge(row, *repeat)
     return row
 
 
-def _merge(row: Memory, record: VectorRecord) -> set[str]:
+def _merge(row: Memory, record: VectorRecord, moment: datetime) -> set[str]:
     """Change a row to what a record says of it; return the names of the fields that changed."""
+    if _expired(row) and not _expired(renewed := _new([(record, moment)])):
+        # To every reader it was gone, so it is new, whether or not it was pruned in between.
+        return _change(row, {name: getattr(renewed, name) for name in RENEWED})
     wanted = {name: getattr(record, name) for name in ("content", "role", "name", "kind")}
     metadata = normalise_metadata(record.metadata)
     # As JSON, because {"k": 1} == {"k": True} in Python. The order of keys is no difference.
@@ -148,12 +156,20 @@ def _merge(row: Memory, record: VectorRecord) -> set[str]:
             expires_at = _after(record.occurred_at, record.retention)
     if expires_at is not None:
         wanted["expires_at"] = to_database(expires_at)
+    return _change(row, wanted)
+
+
+def _change(row: Memory, wanted: Mapping[str, Any]) -> set[str]:
     changed = {name for name, value in wanted.items() if getattr(row, name) != value}
-    if "metadata" in wanted:
+    if "metadata" in wanted:  # it is only asked for when it differs, and {"k": 1} == {"k": True}
         changed.add("metadata")
     for name in changed:
         setattr(row, name, wanted[name])
     return changed
+
+
+def _expired(row: Memory) -> bool:
+    return row.expires_at is not None and from_database(row.expires_at) <= datetime.now(UTC)
 
 
 def _canonical(metadata: Mapping[str, Scalar]) -> str:

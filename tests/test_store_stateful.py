@@ -76,6 +76,8 @@ class StoreMachine(RuleBasedStateMachine):
         row = self.rows.setdefault(
             (collection, name), Row(given["content"], {}, given["occurred_at"], None, {})
         )
+        if not row.live and given["expires_at"] != PAST:  # it was gone, so this is a new one
+            row.metadata, row.occurred_at, row.expires_at = {}, given["occurred_at"], None
         if row.content != given["content"]:
             row.content, row.vectors = given["content"], {}
         if given["metadata"] is not None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from django.core.cache import cache
 
 from prism_memory import backends
 from prism_memory.models import Memory
+
+#: Tests that need a service are there when a variable names it, and then they never skip.
+collect_ignore = [] if "PRISM_TEST_REDIS" in os.environ else ["redis"]
 
 
 @pytest.fixture

@@ -24,6 +24,8 @@ logger = logging.getLogger("prism_memory.embedding")
 PATIENT = Ask()
 #: Seconds for which a worker has the records that it claims to itself; then others take them up.
 CLAIM = 30
+#: Records that are named one by one are looked up so many at a time, anew for every batch.
+NAMED = 1_000
 #: Seconds between looks at records that another worker has claimed.
 LOOK = 0.25
 
@@ -51,16 +53,33 @@ def embed_waiting(
     ask: Ask = PATIENT,
     progress: Callable[[int], object] | None = None,
 ) -> Run:
-    """Embed what waits in a collection now, or those of ``ids`` that wait, oldest first.
+    """Embed what waits in a collection now, oldest first, or those of ``ids`` that wait.
 
     Also what failed before, and is not due yet. Each text is tried once. One call of the embedder a
     batch; no transaction of ours is open while it works. ``progress`` is told after every call how
     many records got a vector. Raises EmbeddingUnavailable when the provider is at fault; what it
     delivered before is kept, and so is the rest of a batch in which one text is at fault.
     """
-    embedder = backends.embedder()
     run = Run()
-    only = None if ids is None else set(ids)
+    if ids is None:
+        _embed_all(store, collection, None, ask, run, progress)
+        return run
+    named = list(dict.fromkeys(ids))
+    size = max(NAMED, backends.embedder().batch_size)
+    for start in range(0, len(named), size):
+        _embed_all(store, collection, set(named[start : start + size]), ask, run, progress)
+    return run
+
+
+def _embed_all(
+    store: VectorStore,
+    collection: str,
+    only: set[str] | None,
+    ask: Ask,
+    run: Run,
+    progress: Callable[[int], object] | None,
+) -> None:
+    embedder = backends.embedder()
     tried: set[str] = set()
     while True:
         # What failed or was rewritten still waits, and would come first again.
@@ -69,7 +88,7 @@ def embed_waiting(
         )
         batch = [record for record in waiting if record.id not in tried][: embedder.batch_size]
         if not batch:
-            return run
+            return
         before = run.embedded
         _embed(store, collection, batch, ask, run, progress)
         done = {record.id for record in batch}

@@ -140,7 +140,7 @@ class Soak:
             count = min(FORGOTTEN, forgets - start)
             memory = self.memory(owner)
             ids = memory.remember([f"to be forgotten {start + n}" for n in range(count)])
-            time.sleep(self.random.random() * 0.1)
+            time.sleep(self.random.random() * 3 * SECONDS)
             if memory.forget(ids) != count:
                 raise SystemExit("forget() did not find what was remembered")
             self.forgotten[owner].update(ids)
@@ -201,17 +201,23 @@ def main() -> int:
         soak = Soak(url, Path(folder), asked.seed)
         try:
             soak.remember_and_kill(asked.kills, asked.memories)
+            soak.settle()
+            sent = soak.texts_sent()
             soak.forget_while_embedding(asked.forgets)
+            in_flight = soak.texts_sent() - sent
             soak.settle()
         finally:
             soak.stop()
         faults = soak.faults()
         rows = sum(map(len, soak.kept.values()))
-        sent = soak.texts_sent()
-    print(f"{asked.database}: {rows:,} memories, {asked.forgets:,} forgets, {WORKERS} workers")
-    print(f"killed {asked.kills} times, {soak.kills_at_work} of them at work")
+    print(f"{asked.database}: {rows:,} memories, {WORKERS} workers")
+    print(
+        f"{asked.kills} kills, {soak.kills_at_work} of them of a worker that waited for an answer"
+    )
+    print(f"{sent:,} texts were sent to the provider for them")
+    print(f"{asked.forgets:,} more were forgotten, {in_flight:,} of them after they had been sent")
     print(", ".join(f"{count} {fault}" for fault, count in faults.items()))
-    print(f"{sent:,} texts sent to the provider, {time.monotonic() - started:.0f} s")
+    print(f"{time.monotonic() - started:.0f} s")
     return 1 if any(faults.values()) else 0
 
 

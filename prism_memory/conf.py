@@ -17,6 +17,7 @@ from django.core.signals import setting_changed
 
 from .exceptions import ConfigurationError
 from .texts import unstorable
+from .words import LANGUAGES
 
 __all__ = ["DEFAULTS", "BackendEntry", "MemorySettings", "Once", "problems", "settings"]
 
@@ -42,7 +43,11 @@ DEFAULTS: dict[str, Any] = {
         "min_score": None,
         "relevance": 1.0,
         "recency": 0.0,
+        "wording": 0.0,
+        "surroundings": 0.0,
         "half_life": 604800,
+        "language": "english",
+        "first_share": 0.5,
         "query_cache": 300,
     },
     "RETENTION": None,
@@ -172,7 +177,17 @@ RECALL_RULES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     "relevance": ("a number of at least 0", _share),
     "recency": ("a number of at least 0", _share),
+    "wording": ("a number of at least 0", _share),
+    "surroundings": ("a number of at least 0", _share),
     "half_life": (SECONDS, _seconds),
+    "language": (
+        f"None or one of {', '.join(sorted(LANGUAGES))}",
+        lambda v: v is None or (isinstance(v, str) and v in LANGUAGES),
+    ),
+    "first_share": (
+        "a number above 0, at most 1",
+        lambda v: isinstance(v, (int, float)) and not isinstance(v, bool) and 0 < v <= 1,
+    ),
     "query_cache": (
         "a whole number of seconds, 0 for none",
         lambda v: _whole(v, least=0),
@@ -237,10 +252,10 @@ def _validate(given: object) -> Iterator[ConfigurationError]:
                     id="prism_memory.E002",
                 )
         merged = {**DEFAULTS["RECALL"], **recall}
-        if merged["relevance"] == merged["recency"] == 0:
+        if merged["relevance"] == merged["recency"] == merged["wording"] == 0:
             yield ConfigurationError(
-                f"{setting} gives relevance and recency no weight.",
-                hint="At least one of the two must be above 0.",
+                f"{setting} gives relevance, recency and wording no weight.",
+                hint="At least one of the three must be above 0.",
                 id="prism_memory.E002",
             )
     for key in ("EMBEDDER", "TOKEN_COUNTER"):

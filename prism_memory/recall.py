@@ -12,8 +12,9 @@ from .conf import settings
 from .exceptions import InvalidArgument
 from .filters import Filter
 from .queries import query_vector
-from .recollection import Recalled, Recollection
-from .stores.contract import VectorMatch, VectorQuery, check_score, check_whole
+from .recollection import Recollection
+from .scoring import reserve, weigh
+from .stores.contract import VectorQuery, VectorStore, check_score, check_whole
 from .stores.registry import default_store
 from .texts import is_blank, unencodable
 from .weighting import Weighting
@@ -50,24 +51,21 @@ def recall(
         return Recollection(counter=counter)
 
     store = default_store()
-    # The store ranks by similarity alone, so weighing needs more than the limit to choose from.
-    wanted = store.candidates
-    if limit is not None:
-        wanted = min(limit * defaults["overfetch"], max(store.candidates, limit))
     now = datetime.now(UTC)
-    matches = store.search(
-        VectorQuery(
-            [collection],
-            query_vector(query),
-            backends.embedder().space,
-            limit=wanted,
-            filter=conditions,
-            occurred_since=_oldest_kept(now),
-        )
+    question = VectorQuery(
+        [collection],
+        query_vector(query),
+        backends.embedder().space,
+        limit=_wanted(store, limit, weighting),
+        filter=conditions,
+        occurred_since=_oldest_kept(now),
+        reserve=reserve(store, weighting),
     )
-    ranked = [_weighed(match, weighting, now) for match in matches]
+    matches = store.search(question)
+    ranked, read = weigh(
+        store, question, query, matches, weighting, language=defaults["language"], now=now
+    )
     ranked = [memory for memory in ranked if min_score is None or memory.score >= min_score]
-    ranked.sort(key=lambda memory: memory.rank)
     if budget is None:
         ranked = ranked[:limit]
     else:
@@ -77,19 +75,20 @@ def recall(
         collection=collection,
         count=len(ranked),
         rows_ranked=matches.rows_ranked,
-        vectors_scored=matches.vectors_scored,
+        vectors_scored=matches.vectors_scored + read,
     )
     return Recollection(
         ranked,
         counter=counter,
         rows_ranked=matches.rows_ranked,
-        vectors_scored=matches.vectors_scored,
+        vectors_scored=matches.vectors_scored + read,
     )
 
 
 def _weighting(weighting: object, defaults: Mapping[str, Any]) -> Weighting:
     if weighting is None:
-        return Weighting(defaults["relevance"], defaults["recency"], defaults["half_life"])
+        names = ("relevance", "recency", "wording", "surroundings", "half_life")
+        return Weighting(**{name: defaults[name] for name in names})
     if not isinstance(weighting, Weighting):
         raise InvalidArgument(
             f"weighting is of type {type(weighting).__name__}. Pass a prism_memory.Weighting."
@@ -97,23 +96,16 @@ def _weighting(weighting: object, defaults: Mapping[str, Any]) -> Weighting:
     return weighting
 
 
+def _wanted(store: VectorStore, limit: int | None, weighting: Weighting) -> int:
+    """How many matches the weighting chooses among. The store ranks by similarity alone."""
+    if weighting.wording or weighting.surroundings or limit is None:
+        # What a search reads anyway: frequencies of words need many, and cost no more reading.
+        return max(store.candidates - reserve(store, weighting), limit or 0, 1)
+    overfetch: int = settings().recall["overfetch"]
+    return min(limit * overfetch, max(store.candidates, limit))
+
+
 def _oldest_kept(now: datetime) -> datetime | None:
     """What happened at or before this is not recalled, whatever was promised when it was stored."""
     retention = settings().retention
     return None if retention is None else now - timedelta(seconds=retention)
-
-
-def _weighed(match: VectorMatch, weighting: Weighting, now: datetime) -> Recalled:
-    recency = weighting.recency_of(match.occurred_at, now)
-    return Recalled(
-        id=match.id,
-        content=match.content,
-        role=match.role,
-        name=match.name,
-        kind=match.kind,
-        occurred_at=match.occurred_at,
-        metadata=match.metadata,
-        similarity=match.similarity,
-        recency=recency,
-        score=weighting.score(match.similarity, recency),
-    )

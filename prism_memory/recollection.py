@@ -25,8 +25,10 @@ class Recalled:
     """One recalled memory, as it was when it was read.
 
     ``role`` and ``name`` are "" where there is none. ``similarity`` is the cosine to the query,
-    −1 to 1; ``recency`` falls from 1 to 0 with age; ``score`` is their weighted mean. The repr
-    shows nothing of what was said, because reprs end up in logs.
+    −1 to 1; ``recency`` falls from 1 to 0 with age; ``wording``, 0 to 1, is how far it uses the
+    query's words, and ``surroundings``, −1 to 1, the best score beside it, both 0 where they were
+    not asked for; ``score`` is their weighted mean. The repr shows nothing of what was said,
+    because reprs end up in logs.
 
     Raises ``InvalidTimestamp`` for an ``occurred_at`` without a time zone: its day would depend
     on the machine's own.
@@ -42,6 +44,8 @@ class Recalled:
     similarity: float
     recency: float
     score: float
+    wording: float = 0.0
+    surroundings: float = 0.0
 
     def __post_init__(self) -> None:
         if self.occurred_at.utcoffset() is None:

@@ -1,50 +1,57 @@
-"""How much likeness and how much recency count in the score of a recalled memory."""
+"""How much each part counts in the score of a recalled memory."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from prism_memory.exceptions import InvalidArgument
 
-__all__ = ["Weighting"]
+__all__ = ["CONVERSATION", "Weighting"]
+
+WEIGHTS: Final = ("relevance", "recency", "wording", "surroundings")
 
 
 @dataclass(frozen=True, slots=True)
 class Weighting:
-    """The mix of relevance and recency that orders recalled memories.
+    """The mix of parts that orders recalled memories.
 
-    ``relevance`` and ``recency`` are shares of one whole: only their ratio matters, and once
-    constructed they sum to 1 (``Weighting(3, 1)`` has 0.75 and 0.25). ``half_life`` is the age,
-    in seconds, at which a memory's recency has fallen to one half.
+    ``relevance`` is the likeness of meaning, ``recency`` of time, ``wording`` of the words used,
+    and ``surroundings`` the score of what was said just before or after. They are shares of one
+    whole: only their ratios matter, and once constructed they sum to 1 (``Weighting(3, 1)`` has
+    0.75 and 0.25). ``half_life`` is the age, in seconds, at which recency has fallen to one half.
 
-    Raises ``InvalidArgument`` for a weight that is negative, not finite or no number, for two
-    weights of zero, and for a half-life that is not above zero.
+    Raises ``InvalidArgument`` for a weight that is negative, not finite or no number, for weights
+    of zero throughout, for surroundings alone, and for a half-life that is not above zero.
     """
 
     relevance: float = 1.0
     recency: float = 0.0
+    wording: float = 0.0
+    surroundings: float = 0.0
     half_life: float = 604800
 
     def __post_init__(self) -> None:
-        relevance = _number("relevance", self.relevance)
-        recency = _number("recency", self.recency)
+        weights = [_number(name, getattr(self, name)) for name in WEIGHTS]
         half_life = _number("half_life", self.half_life)
-        largest = max(relevance, recency)
-        if not largest:
+        largest = max(weights)
+        # Scaled to at most 1 first: the sum of two huge weights would overflow.
+        weights = [weight / largest for weight in weights] if largest else weights
+        if not max(weights[:3]):
+            given = ", ".join(f"{name}={getattr(self, name)!r}" for name in WEIGHTS)
             raise InvalidArgument(
-                f"relevance and recency are both zero (relevance={self.relevance!r}, "
-                f"recency={self.recency!r}): one of them has to count."
+                f"relevance, recency and wording are all zero ({given}): one of them has to count. "
+                "Surroundings are made of the other three."
             )
         if not half_life:
             raise InvalidArgument(
                 f"half_life={self.half_life!r} is not a number of seconds above zero."
             )
-        # Scaled to at most 1 first: the sum of two huge weights would overflow.
-        relevance, recency = relevance / largest, recency / largest
-        object.__setattr__(self, "relevance", relevance / (relevance + recency))
-        object.__setattr__(self, "recency", recency / (relevance + recency))
+        total = sum(weights)
+        for name, weight in zip(WEIGHTS, weights, strict=True):
+            object.__setattr__(self, name, weight / total)
         object.__setattr__(self, "half_life", half_life)
 
     def recency_of(self, occurred_at: datetime, now: datetime) -> float:
@@ -56,14 +63,29 @@ class Weighting:
         age = (now - occurred_at).total_seconds()
         return float(0.5 ** (age / self.half_life)) if age > 0 else 1.0
 
-    def score(self, similarity: float, recency: float) -> float:
-        """The weighted mean of a similarity (−1 to 1) and a recency (0 to 1).
+    def score(
+        self,
+        similarity: float,
+        recency: float,
+        wording: float = 0.0,
+        surroundings: float = 0.0,
+    ) -> float:
+        """The weighted mean of the parts: similarity and surroundings from −1 to 1, others from 0.
 
         With relevance alone it is the similarity, bit for bit.
         """
-        if not self.recency:
+        if not (self.recency or self.wording or self.surroundings):
             return similarity  # adding 0.0 would turn −0.0 into 0.0
-        return self.relevance * similarity + self.recency * recency
+        score = self.relevance * similarity + self.recency * recency
+        if self.wording:
+            score += self.wording * wording
+        if self.surroundings:
+            score += self.surroundings * surroundings
+        return max(-1.0, min(1.0, score))  # shares may sum to a bit more than 1
+
+    def without_surroundings(self) -> Weighting:
+        """The same mix of the other parts: what neighbours are scored by."""
+        return Weighting(self.relevance, self.recency, self.wording, 0.0, self.half_life)
 
 
 def _number(name: str, value: object) -> float:
@@ -76,3 +98,8 @@ def _number(name: str, value: object) -> float:
         if math.isfinite(number) and number >= 0:
             return number + 0.0  # −0.0 becomes 0.0
     raise InvalidArgument(f"{name}={value!r} is not a finite number of zero or more.")
+
+
+#: For talk between people and assistants: words count twice as much as meaning, and the memories
+#: beside the best ones are lifted. ``docs/recalling.md`` has what it gains, and on what.
+CONVERSATION: Final = Weighting(relevance=2, recency=0, wording=4, surroundings=3)

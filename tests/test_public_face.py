@@ -16,10 +16,11 @@ from prism_memory import embedders, exceptions, stores, tokens
 HEAVY = ["numpy", "litellm", "tiktoken", "model2vec", "rq", "django_rq", "redis", "openai"]
 
 FACES = {
-    prism_memory: ["Provenance", "Weighting", "__version__"],
+    prism_memory: ["CONVERSATION", "Provenance", "Weighting", "__version__"],
     embedders: ["TEXT_FORMAT", "Embedder", "LiteLLMEmbedder", "LocalEmbedder"],
     stores: [
-        *("DatabaseStore", "Durability", "Matches", "TableStore", "VectorMatch", "VectorQuery"),
+        *("DatabaseStore", "Durability", "Matches", "Neighbours", "TableStore"),
+        *("VectorMatch", "VectorQuery"),
         *("VectorRecord", "VectorStore", "default_store", "stores"),
     ],
     tokens: ["HeuristicCounter", "TiktokenCounter", "TokenCounter"],

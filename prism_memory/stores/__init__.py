@@ -2,7 +2,15 @@
 
 from typing import TYPE_CHECKING, Any
 
-from .contract import Durability, Matches, VectorMatch, VectorQuery, VectorRecord, VectorStore
+from .contract import (
+    Durability,
+    Matches,
+    Neighbours,
+    VectorMatch,
+    VectorQuery,
+    VectorRecord,
+    VectorStore,
+)
 from .registry import default_store, stores
 
 if TYPE_CHECKING:
@@ -13,6 +21,7 @@ __all__ = [
     "DatabaseStore",
     "Durability",
     "Matches",
+    "Neighbours",
     "TableStore",
     "VectorMatch",
     "VectorQuery",

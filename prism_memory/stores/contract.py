@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     from ..metadata import Scalar
     from ..owners import Address
 
-__all__ = ["Durability", "Matches", "VectorMatch", "VectorQuery", "VectorRecord", "VectorStore"]
+__all__ = [
+    "Durability",
+    "Matches",
+    "Neighbours",
+    "VectorMatch",
+    "VectorQuery",
+    "VectorRecord",
+    "VectorStore",
+]
 
 
 class Durability(enum.Enum):
@@ -107,7 +115,9 @@ class VectorQuery:
     """A search over one or more collections, in one space.
 
     ``limit``: 0 finds nothing; None is ``RECALL["limit"]``; more than there is finds all there is.
-    ``occurred_since`` leaves out what happened at or before that moment.
+    ``occurred_since`` leaves out what happened at or before that moment. ``reserve`` is how many
+    vectors fewer a search should read than its candidates, because its caller will read as many
+    by ``neighbours()``; the limit is found all the same.
     """
 
     collections: Sequence[str]
@@ -117,6 +127,7 @@ class VectorQuery:
     filter: Mapping[str, Any] | Filter | None = field(default_factory=dict)
     min_similarity: float | None = None
     occurred_since: datetime | None = None
+    reserve: int = 0
 
     def __post_init__(self) -> None:
         if isinstance(self.collections, str) or not isinstance(self.collections, Iterable):
@@ -127,6 +138,7 @@ class VectorQuery:
         check_identifier("space", self.space)
         check_whole("limit", self.limit)
         check_score("min_similarity", self.min_similarity)
+        check_whole("reserve", self.reserve)
 
 
 def check_whole(argument: str, value: object) -> None:
@@ -167,6 +179,16 @@ class VectorMatch:
     name: str = ""
     kind: str = ""
 
+    @property
+    def address(self) -> tuple[str, str]:
+        """Collection and id: what no two records share."""
+        return self.collection, self.id
+
+    @property
+    def embedded_text(self) -> str:
+        """The text that was turned into the vector."""
+        return f"{self.name}: {self.content}" if self.name else self.content
+
 
 class Matches(list[VectorMatch]):
     """What a search found, best first, and what finding it took.
@@ -185,6 +207,18 @@ class Matches(list[VectorMatch]):
         super().__init__(matches)
         self.rows_ranked = rows_ranked
         self.vectors_scored = vectors_scored
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """What stands next to some matches in time.
+
+    ``pairs``: the address of a match, that of a record beside it, and how many steps lie between,
+    1 for the next. ``found``: those of them that had to be read for it, with their similarity.
+    """
+
+    pairs: Sequence[tuple[tuple[str, str], tuple[str, str], int]] = ()
+    found: Matches = field(default_factory=Matches)
 
 
 class VectorStore:
@@ -230,6 +264,34 @@ class VectorStore:
         Raises SpaceMismatch when records have vectors, but none in the query's space.
         """
         raise NotImplementedError
+
+    def neighbours(
+        self,
+        query: VectorQuery,
+        matches: Sequence[VectorMatch],
+        *,
+        known: Iterable[VectorMatch],
+        steps: int,
+        within: timedelta,
+        most: int,
+    ) -> Neighbours:
+        """Find the live records up to ``steps`` before and after each match, in its own collection.
+
+        The order is that of ``occurred_at``; of one moment, that in which they were stored. Records
+        further off in time than ``within`` are no neighbours. What ``known`` holds is not read
+        again; of the others ``most`` are, the nearest of the first matches first. All that binds a
+        search (space, filter, expiry, ``occurred_since``) binds neighbours: what it leaves out is
+        in no pair. A store that keeps this default has none, and surroundings count for nothing.
+        """
+        return Neighbours()
+
+    def look_up(self, query: VectorQuery, keys: Iterable[str]) -> Matches:
+        """Return the live records of these keys that ``query`` may find, in any order.
+
+        A key is ``prism_memory.digests.digest("record", collection, id)``. With this default,
+        nothing is ever found again, and a continuing recollection starts afresh every time.
+        """
+        return Matches()
 
     def forget(self, collection: str, ids: Iterable[str]) -> int:
         """Erase records for good; returns how many there were."""

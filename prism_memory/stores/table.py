@@ -8,9 +8,9 @@ come back from an index.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -26,9 +26,11 @@ from ..timestamps import as_moment, from_database, to_database
 from ..transactions import id_batches, repeated, write_transaction
 from ..vectors import Vector, cosines
 from .backlog import Backlog
+from .beside import beside
 from .contract import (
     Durability,
     Matches,
+    Neighbours,
     VectorMatch,
     VectorQuery,
     VectorRecord,
@@ -180,29 +182,13 @@ class TableStore(Backlog):
     def search(self, query: VectorQuery) -> Matches:
         limit = settings().recall["limit"] if query.limit is None else query.limit
         limit = min(limit, MOST)
-        vector = query.vector if isinstance(query.vector, Vector) else Vector.of(query.vector)
+        vector = _vector(query)
         conditions = Filter.of(query.filter)
         if limit == 0 or not query.collections:
             return Matches()
-        using = self._reads()
-        collections = {collection_key(name): name for name in query.collections}
-        space = Space.objects.using(using).filter(key=space_key(query.space)).first()
-        now = timezone.now()
-        search = Search(
-            using,
-            collections,
-            space or Space(name=query.space, width=len(vector), bits=self.bits),
-            vector.values,
-            conditions,
-            max(self.candidates, limit),
-            from_database(now),
-            query.occurred_since,
-        )
-        refuse_other_spaces(search)
-        if space is None:
+        search = self._prepared(query, vector, conditions, limit)
+        if search is None:
             return Matches()
-        refuse_other_width(space, "the query", len(vector))
-        refuse_other_bits(space, self.bits)
         nominations = self.nominate(search)
         matches, scored = self._scored(search, iter(nominations.ids))
         if query.min_similarity is not None:
@@ -213,6 +199,80 @@ class TableStore(Backlog):
             rows_ranked=nominations.ranked,
             vectors_scored=nominations.scored + scored,
         )
+
+    def neighbours(
+        self,
+        query: VectorQuery,
+        matches: Sequence[VectorMatch],
+        *,
+        known: Iterable[VectorMatch],
+        steps: int,
+        within: timedelta,
+        most: int,
+    ) -> Neighbours:
+        search = self._prepared(query, _vector(query), Filter.of(query.filter), 0, guarded=False)
+        if search is None or not matches:
+            return Neighbours()
+        seen = {record_key(*match.address): match.address for match in known}
+        pairs = beside(search, matches, steps=steps, within=within)
+        unread = dict.fromkeys(pk for _, pk, key, _ in pairs if key not in seen)
+        found = self._by_primary_key(search, list(islice(unread, most)))
+        seen.update((record_key(*match.address), match.address) for match in found)
+        return Neighbours(
+            [(match.address, seen[key], step) for match, _, key, step in pairs if key in seen],
+            found,
+        )
+
+    def look_up(self, query: VectorQuery, keys: Iterable[str]) -> Matches:
+        search = self._prepared(query, _vector(query), Filter.of(query.filter), 0, guarded=False)
+        if search is None:
+            return Matches()
+        using = search.using
+        rows = [
+            pk
+            for batch in id_batches(using, sorted(set(keys)))
+            for pk in Memory.objects.using(using).filter(key__in=batch).values_list("pk", flat=True)
+        ]
+        return self._by_primary_key(search, rows)
+
+    def _prepared(
+        self,
+        query: VectorQuery,
+        vector: Vector,
+        conditions: Filter,
+        limit: int,
+        *,
+        guarded: bool = True,
+    ) -> Search | None:
+        """Look at the space; None when nothing has a vector in it, and nothing in any other.
+
+        Only what completes a search does so unguarded: the search itself has looked.
+        """
+        using = self._reads()
+        collections = {collection_key(name): name for name in query.collections}
+        space = Space.objects.using(using).filter(key=space_key(query.space)).first()
+        now = timezone.now()
+        search = Search(
+            using,
+            collections,
+            space or Space(name=query.space, width=len(vector), bits=self.bits),
+            vector.values,
+            conditions,
+            max(self.candidates - query.reserve, limit, 1),
+            from_database(now),
+            query.occurred_since,
+        )
+        if guarded:
+            refuse_other_spaces(search)
+        if space is None:
+            return None
+        refuse_other_width(space, "the query", len(vector))
+        refuse_other_bits(space, self.bits)
+        return search
+
+    def _by_primary_key(self, search: Search, ids: list[int]) -> Matches:
+        rows = [row for batch in id_batches(search.using, ids) for row in self._read(search, batch)]
+        return Matches(self._passing(search, rows), vectors_scored=len(rows))
 
     def _scored(self, search: Search, nominated: Iterator[int]) -> tuple[list[VectorMatch], int]:
         """Read and score nominated rows until enough passed or no more are nominated.
@@ -271,6 +331,10 @@ class TableStore(Backlog):
             )  # fmt: skip
             found.append(match)
         return found
+
+
+def _vector(query: VectorQuery) -> Vector:
+    return query.vector if isinstance(query.vector, Vector) else Vector.of(query.vector)
 
 
 def record_ids(ids: object) -> list[str]:

@@ -1,0 +1,89 @@
+"""Who stands next to a memory in time: a few steps along an index, for a few memories at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from django.db import connections
+
+from ..models import Memory
+from ..timestamps import to_database
+from .writing import collection_key, record_key
+
+if TYPE_CHECKING:
+    from .contract import VectorMatch
+    from .table import Search
+
+__all__ = ["beside"]
+
+# Each side of each match is a short walk along the index of collection and time. Django writes no
+# slices in a UNION for SQLite, and MariaDB's dependent subqueries walk a whole collection; with
+# constants every database uses the index. Keys are ASCII digests, so comparing them is safe.
+SIDE = """
+SELECT * FROM (
+    SELECT {position} AS position, {id} AS pk, {key} AS address, {time} AS moment FROM {table}
+    WHERE {collection} = %s AND {time} >= %s AND {time} <= %s
+    AND ({time} {beyond} %s OR {id} {beyond} (SELECT {id} FROM {table} WHERE {key} = %s))
+    AND ({expiry} IS NULL OR {expiry} > %s)
+    ORDER BY {time} {order}, {id} {order} LIMIT {steps}
+) AS side_{position}
+"""
+
+
+def beside(
+    search: Search, matches: Sequence[VectorMatch], *, steps: int, within: timedelta
+) -> list[tuple[VectorMatch, int, str, int]]:
+    """Return (match, primary key, key, step) of the live memories beside each match.
+
+    Next ones first, of the same step in the order of the matches. One statement for all of them.
+    """
+    connection = connections[search.using]
+
+    def value(moment: datetime) -> Any:
+        return connection.ops.adapt_datetimefield_value(to_database(moment))
+
+    names = {
+        "id": "id", "key": "key", "time": "occurred_at", "expiry": "expires_at",
+        "collection": "collection_key", "table": Memory._meta.db_table,
+    }  # fmt: skip
+    quoted = {name: connection.ops.quote_name(column) for name, column in names.items()}
+    statements: list[str] = []
+    parameters: list[Any] = []
+    for match in matches:
+        at = match.occurred_at
+        for beyond, order in (("<", "DESC"), (">", "ASC")):
+            first, last = (
+                (_shifted(at, -within), at) if beyond == "<" else (at, _shifted(at, within))
+            )
+            if search.occurred_since is not None:
+                first = max(first, search.occurred_since + timedelta(microseconds=1))
+            position = len(statements)
+            statements.append(
+                SIDE.format(position=position, beyond=beyond, order=order, steps=steps, **quoted)
+            )
+            parameters += [
+                collection_key(match.collection), value(first), value(last), value(at),
+                record_key(*match.address), value(search.now),
+            ]  # fmt: skip
+    with connection.cursor() as cursor:
+        cursor.execute(" UNION ALL ".join(statements), parameters)
+        rows = cursor.fetchall()
+    found = []
+    for position in range(len(statements)):
+        side = sorted((row for row in rows if row[0] == position), key=itemgetter(3, 1))
+        for step, (_, pk, key, _) in enumerate(side if position % 2 else side[::-1], 1):
+            found.append((matches[position // 2], pk, key, step))
+    return sorted(found, key=itemgetter(3))
+
+
+def _shifted(moment: datetime, by: timedelta) -> datetime:
+    """A moment some time away, or itself where there is no such moment."""
+    try:
+        shifted = moment + by
+        to_database(shifted)
+    except (OverflowError, ValueError):
+        return moment
+    return shifted

@@ -133,6 +133,8 @@ def _miscounted(rows: Any, expected: int) -> str:
 
 
 def _checked(part: Sequence[int], rows: Sequence[Any]) -> list[Answer]:
+    if (vectors := Vector.many(rows)) is not None:
+        return list(zip(part, vectors, strict=True))
     checked: list[Answer] = []
     for position, row in zip(part, rows, strict=True):
         try:

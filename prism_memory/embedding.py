@@ -80,22 +80,13 @@ def _embed_all(
     progress: Callable[[int], object] | None,
 ) -> None:
     embedder = backends.embedder()
-    tried: set[str] = set()
-    while True:
-        # What failed or was rewritten still waits, and would come first again.
-        waiting = store.unembedded(
-            collection, embedder.batch_size + len(tried), space=embedder.space, ids=only
-        )
-        batch = [record for record in waiting if record.id not in tried][: embedder.batch_size]
-        if not batch:
-            return
-        before = run.embedded
+    last = None
+    # What failed or was rewritten still waits; going on after the last one, it is not met again.
+    while batch := store.unembedded(
+        collection, embedder.batch_size, space=embedder.space, ids=only, after=last
+    ):
         _embed(store, collection, batch, ask, run, progress)
-        done = {record.id for record in batch}
-        if only is not None:
-            only -= done
-        elif run.embedded - before < len(batch):
-            tried |= done
+        last = batch[-1]
 
 
 def embed_claimed(store: VectorStore, collection: str, *, ask: Ask, until: float) -> Run:

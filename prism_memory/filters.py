@@ -15,7 +15,7 @@ from .exceptions import InvalidFilter
 from .metadata import Scalar, as_scalar, shown_key
 from .texts import unencodable
 
-__all__ = ["Filter", "attribute_tokens", "attributes"]
+__all__ = ["AttributeTokens", "Filter", "attribute_tokens", "attributes"]
 
 # A type's letter and a text: equal if and only if a filter takes the two scalars as equal.
 Canonical: TypeAlias = tuple[str, str]
@@ -89,7 +89,24 @@ def attributes(
 
 def attribute_tokens(collection: str, attributes: Mapping[str, Scalar]) -> list[int]:
     """Return a record's tokens, signed 64-bit integers, one an attribute in the order given."""
-    return [_token(collection, key, _canonical(value)) for key, value in attributes.items()]
+    return AttributeTokens(collection)(attributes)
+
+
+class AttributeTokens:
+    """The tokens of a collection's records; those of an attribute that many share, made once."""
+
+    def __init__(self, collection: str) -> None:
+        self._collection = collection
+        self._made: dict[tuple[str, Canonical], int] = {}
+
+    def __call__(self, attributes: Mapping[str, Scalar]) -> list[int]:
+        return [self._token(key, _canonical(value)) for key, value in attributes.items()]
+
+    def _token(self, key: str, value: Canonical) -> int:
+        made = self._made.get((key, value))
+        if made is None:
+            made = self._made[key, value] = _token(self._collection, key, value)
+        return made
 
 
 def _wanted(value: object, key: str) -> Canonical:

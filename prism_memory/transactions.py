@@ -45,8 +45,10 @@ def write_transaction(using: str) -> Iterator[None]:
     the first thing avoids that. The others lock the rows that they read with FOR UPDATE.
     """
     connection = connections[using]
+    begins = connection.get_autocommit() and not connection.in_atomic_block
+    immediate = getattr(connection, "transaction_mode", None) in ("IMMEDIATE", "EXCLUSIVE")
     with transaction.atomic(using=using):
-        if connection.vendor == "sqlite":
+        if connection.vendor == "sqlite" and not (begins and immediate):
             from .models import Space
 
             # Matches no row: it only takes the lock.

@@ -24,6 +24,7 @@ from .exceptions import InvalidVector
 __all__ = ["Vector", "cosines"]
 
 DOUBLE = np.dtype("<f8")
+FLOATS = {float, np.float64}
 
 # Within these, sums of squares lose nothing to underflow and products of two roots are ordinary
 # numbers. Embeddings lie in the middle, at about 1.
@@ -51,6 +52,23 @@ class Vector:
         doubles whose sum of squares is neither zero nor infinite.
         """
         return cls(_usable(_converted(values)))
+
+    @classmethod
+    def many(cls, rows: Sequence[Any]) -> list[Vector] | None:
+        """What :meth:`of` makes of every row, ten times as fast; None where it has to look closer.
+
+        That is, unless all rows are lists of as many floats, finite and with a direction.
+        """
+        if not isinstance(rows, list) or not all(type(row) is list for row in rows):
+            return None
+        if len(set(map(len, rows))) != 1 or not all(set(map(type, row)) <= FLOATS for row in rows):
+            return None
+        matrix = np.array(rows, dtype=DOUBLE)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            squares = (matrix * matrix).sum(axis=1)
+        if not ((squares > 0) & (squares < np.inf)).all():
+            return None
+        return [cls(row) for row in matrix]
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> Vector:
@@ -164,6 +182,8 @@ def _converted(values: Any) -> NDArray[np.float64]:
         if values.dtype.kind in "fiu":
             with np.errstate(over="ignore"):  # of a longer type; infinity is refused later
                 return np.array(values, dtype=DOUBLE)
+    if set(map(type, values)) <= FLOATS:  # what most embedders give: no need to look at each
+        return np.array(values, dtype=DOUBLE)
     return np.array([_number(value, at) for at, value in enumerate(values)], dtype=DOUBLE)
 
 

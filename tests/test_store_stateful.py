@@ -17,6 +17,7 @@ from prism_memory import pages
 from prism_memory.exceptions import SpaceMismatch
 from prism_memory.models import Memory
 from prism_memory.stores import DatabaseStore, VectorRecord
+from prism_memory.stores.writing import record_key
 from prism_memory.vectors import Vector, cosines
 from tests.invariants import check_tables
 from tests.searching import EXACT, at, query
@@ -182,12 +183,12 @@ class StoreMachine(RuleBasedStateMachine):
             assert self.store.count(collection, embedded_only=True) == embedded
             for space in (None, "one"):
                 waiting = [
-                    (row.occurred_at, name)
+                    (row.occurred_at, record_key(collection, name), name)
                     for name, row in held.items()
                     if row.live and not (row.vectors if space is None else space in row.vectors)
                 ]
                 found = self.store.unembedded(collection, space=space)
-                assert [(each.occurred_at, each.id) for each in found] == sorted(waiting)
+                assert [each.id for each in found] == [name for *_, name in sorted(waiting)]
 
     @invariant()
     def tables(self) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 from django.db import connections, router
 from django.db.models import Q
 from django.utils import timezone
 
 from ..models import Memory
-from ..timestamps import from_database
+from ..timestamps import from_database, to_database
 from ..transactions import id_batches, repeated, write_transaction
 from .contract import VectorRecord, VectorStore, check_identifier
 from .writing import collection_key, record_key
@@ -24,6 +25,12 @@ __all__ = ["Backlog"]
 #: After its first failure a text is tried again in a minute, then in twice the time, to a day.
 FIRST_RETRY = timedelta(minutes=1)
 LAST_RETRY = timedelta(days=1)
+
+#: The columns of a record, in the order in which _as_record() takes them.
+RECORD = (
+    *("collection", "record_id", "content", "metadata", "occurred_at", "expires_at"),
+    *("role", "name", "kind"),
+)
 #: What a PositiveSmallIntegerField holds on every database.
 MOST_ATTEMPTS = 32_767
 
@@ -41,16 +48,25 @@ class Backlog(VectorStore):
         *,
         space: str | None = None,
         ids: Iterable[str] | None = None,
+        after: VectorRecord | None = None,
     ) -> list[VectorRecord]:
         # Asked for in order to write: a replica would name rows that are long embedded.
         using = self._writes()
+        keys = sorted({record_key(collection, record_id) for record_id in ids or ()})
+        if ids is not None and not keys:
+            return []
         waiting = self._waiting(using, collection, space)
+        if after is not None:
+            waiting = waiting.filter(_later_than(after))
         if ids is None:
-            return [_as_record(row) for row in waiting[:limit]]
-        keys = sorted({record_key(collection, record_id) for record_id in ids})
-        rows = [row for batch in id_batches(using, keys) for row in waiting.filter(key__in=batch)]
-        rows.sort(key=lambda row: (row.occurred_at, row.record_id))
-        return [_as_record(row) for row in rows[:limit]]
+            return [_as_record(row) for row in waiting.values_list(*RECORD)[:limit]]
+        rows = [
+            row
+            for batch in id_batches(using, keys)
+            for row in waiting.filter(key__in=batch).values_list("occurred_at", "key", *RECORD)
+        ]
+        rows.sort(key=itemgetter(0, 1))
+        return [_as_record(row) for _, _, *row in rows[:limit]]
 
     def claim(
         self, collection: str, limit: int, *, space: str, seconds: float
@@ -60,16 +76,17 @@ class Backlog(VectorStore):
         due = Q(not_before__isnull=True) | Q(not_before__lte=now)
         skip = connections[using].features.has_select_for_update_skip_locked
 
-        def take() -> list[Memory]:
+        def take() -> list[tuple[Any, ...]]:
             with write_transaction(using):
                 rows = self._waiting(using, collection, space).filter(due)
-                taken = list(rows.select_for_update(skip_locked=skip)[:limit])
-                for ids in id_batches(using, [row.pk for row in taken]):
+                locked = rows.select_for_update(skip_locked=skip)
+                taken = list(locked.values_list("pk", *RECORD)[:limit])
+                for ids in id_batches(using, [pk for pk, *_ in taken]):
                     mine = Memory.objects.using(using).filter(pk__in=ids)
                     mine.update(not_before=now + timedelta(seconds=seconds))
             return taken
 
-        return [_as_record(row) for row in repeated(using, take)]
+        return [_as_record(row) for _, *row in repeated(using, take)]
 
     def release(self, collection: str, ids: Iterable[str]) -> None:
         using = self._writes()
@@ -92,7 +109,7 @@ class Backlog(VectorStore):
 
     def _waiting(self, using: str, collection: str, space: str | None) -> MemoryQuerySet:
         waiting = self._rows(using, collection).live().unembedded(space)
-        return waiting.order_by("occurred_at", "record_id")
+        return waiting.order_by("occurred_at", "key")
 
     def _rows(self, using: str, collection: str) -> MemoryQuerySet:
         check_identifier("collection", collection)
@@ -125,15 +142,25 @@ def _postpone(
                 )
 
 
-def _as_record(row: Memory) -> VectorRecord:
+def _later_than(record: VectorRecord) -> Q:
+    """The condition on memories that come after a record, by time, then by key."""
+    assert record.occurred_at is not None  # noqa: S101 - it was read from a row
+    moment = to_database(record.occurred_at)
+    same = Q(occurred_at=moment, key__gt=record_key(record.collection, record.id))
+    # Said twice, because no database walks an index along an OR.
+    return Q(occurred_at__gte=moment) & (Q(occurred_at__gt=moment) | same)
+
+
+def _as_record(row: Sequence[Any]) -> VectorRecord:
+    collection, id, content, metadata, occurred_at, expires_at, role, name, kind = row
     return VectorRecord(
-        collection=row.collection,
-        id=row.record_id,
-        content=row.content,
-        metadata=row.metadata,
-        occurred_at=from_database(row.occurred_at),
-        expires_at=from_database(row.expires_at),
-        role=row.role,
-        name=row.name,
-        kind=row.kind,
+        collection=collection,
+        id=id,
+        content=content,
+        metadata=metadata,
+        occurred_at=from_database(occurred_at),
+        expires_at=from_database(expires_at),
+        role=role,
+        name=name,
+        kind=kind,
     )

@@ -320,10 +320,12 @@ class VectorStore:
         *,
         space: str | None = None,
         ids: Iterable[str] | None = None,
+        after: VectorRecord | None = None,
     ) -> list[VectorRecord]:
         """Return live records that lack a vector in ``space`` (None: in every space), oldest first.
 
-        ``ids`` restricts the answer to these records.
+        ``ids`` restricts the answer to these records; ``after``, the last of an earlier answer, to
+        those that come after it, so that a long backlog is walked through once.
         """
         raise NotImplementedError
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from django.db import connections
 
 from ..digests import digest
-from ..filters import attribute_tokens
+from ..filters import AttributeTokens, attribute_tokens, attributes
+from ..inserting import insert
 from ..metadata import Scalar, encode, normalise_metadata
 from ..models import Embedding, Memory, Space
 from ..pages import add, remove
 from ..signatures import signatures
+from ..texts import embedded_text
 from ..timestamps import from_database, spread, to_database
 from ..transactions import id_batches, write_transaction
 from .spaces import refuse_other_bits, refuse_other_width
@@ -23,6 +25,7 @@ from .spaces import refuse_other_bits, refuse_other_width
 if TYPE_CHECKING:
     from django.db.models import QuerySet
 
+    from ..metadata import Scalar
     from ..vectors import Vector
     from .contract import VectorRecord
 
@@ -35,8 +38,27 @@ __all__ = ["collection_key", "record_key", "write_records", "write_vectors"]
 
 #: Rows of one statement: a few times the size of a long conversation.
 BATCH = 500
-#: Vectors of one INSERT: 3 MB at 4,096 dimensions, which every database's packets take.
-VECTORS = 100
+
+
+class Embedded(NamedTuple):
+    """What attaching a vector needs of a memory: a tenth of the cost of an instance."""
+
+    pk: int
+    collection_key: str
+    collection: str
+    record_id: str
+    content: str
+    failure: str
+    metadata: dict[str, Scalar]
+    role: str
+    kind: str
+    name: str
+
+    @property
+    def embedded_text(self) -> str:
+        return embedded_text(self.name, self.content)
+
+
 #: What a memory that is remembered anew after it expired starts afresh with.
 RENEWED = (
     *("content", "role", "name", "kind", "metadata"),
@@ -59,26 +81,27 @@ def space_key(space: str) -> str:
 
 
 def write_records(using: str, records: Sequence[VectorRecord]) -> None:
-    """Insert what is new and merge what is given into what is stored, all or none."""
+    """Insert what is new and merge what is given into what is stored.
+
+    Call it in a ``write_transaction``.
+    """
     # What says nothing of its time happened now, one microsecond apart, in the order given.
     moments = spread(datetime.now(UTC), range(len(records)))
     given: dict[str, list[tuple[VectorRecord, datetime]]] = defaultdict(list)
     for record, moment in zip(records, moments, strict=True):
         given[record_key(record.collection, record.id)].append((record, moment))
     # In one order, so that two calls that write the same records wait and don't deadlock.
-    ordered = sorted(given, key=lambda key: (collection_key(given[key][0][0].collection), key))
-    with write_transaction(using):
-        contested = [
-            key for keys in _batches(ordered) for key in _insert_missing(using, keys, given)
-        ]
-        # All rows are locked before the first page is: whoever erases does the same.
-        changes = [
-            (row, changed)
-            for keys in _batches(contested)
-            for row in _locked(using, keys)
-            if (changed := {name for repeat in given[row.key] for name in _merge(row, *repeat)})
-        ]
-        _update(using, changes)
+    collections = {name: collection_key(name) for name in {record.collection for record in records}}
+    ordered = sorted(given, key=lambda key: (collections[given[key][0][0].collection], key))
+    contested = [key for keys in _batches(ordered) for key in _insert_missing(using, keys, given)]
+    # All rows are locked before the first page is: whoever erases does the same.
+    changes = [
+        (row, changed)
+        for keys in _batches(contested)
+        for row in _locked(using, keys)
+        if (changed := {name for repeat in given[row.key] for name in _merge(row, *repeat)})
+    ]
+    _update(using, changes)
 
 
 def _insert_missing(using: str, keys: list[str], given: Given) -> list[str]:
@@ -87,11 +110,17 @@ def _insert_missing(using: str, keys: list[str], given: Given) -> list[str]:
     missing = [key for key in keys if key not in stored]
     if missing:
         _insert(using, [_new(given[key]) for key in missing])
-    # Somebody may have inserted the same record just before us: then ours is a repeat.
+    # Somebody may have inserted the same record just before us: then ours is a repeat. Not where
+    # the write lock of the whole database is ours.
+    alone = connections[using].vendor == "sqlite"
     return [
         key
         for key in keys
-        if key not in stored or any(_merge(stored[key], *repeat) for repeat in given[key])
+        if (
+            any(_merge(stored[key], *repeat) for repeat in given[key])
+            if key in stored
+            else not alone
+        )
     ]
 
 
@@ -232,7 +261,11 @@ def write_vectors(
         keys = sorted(record_key(collection, record_id) for record_id in vectors)
         # Locked, so that no row is forgotten or rewritten between this look and our commit; and
         # all of them before the first page is.
-        rows = [row for batch in _batches(keys) for row in _locked(using, batch)]
+        rows = [
+            Embedded(*row)
+            for batch in _batches(keys)
+            for row in _locked(using, batch).values_list(*Embedded._fields)
+        ]
         return _attach(using, space, [(row, vectors[row.record_id]) for row in rows], bits, texts)
 
 
@@ -250,15 +283,17 @@ def _space(using: str, name: str, width: int, bits: int) -> Space:
 def _attach(
     using: str,
     space: Space,
-    pairs: Sequence[tuple[Memory, Vector]],
+    pairs: Sequence[tuple[Embedded, Vector]],
     bits: int,
     texts: Mapping[str, str] | None,
 ) -> int:
     embeddings = Embedding.objects.using(using).filter(space=space)
+    # Only who replaces vectors has to know them.
+    columns = ["memory_id"] if texts is not None else ["memory_id", "vector"]
     held = {
-        pk: bytes(vector)
+        pk: b"".join(map(bytes, vector))
         for ids in id_batches(using, [row.pk for row, _ in pairs])
-        for pk, vector in embeddings.filter(memory_id__in=ids).values_list("memory_id", "vector")
+        for pk, *vector in embeddings.filter(memory_id__in=ids).values_list(*columns)
     }
     fresh, replaced = [], []
     for row, vector in pairs:
@@ -283,20 +318,23 @@ def _attach(
 
 
 def _insert_vectors(
-    using: str, space: Space, pairs: Sequence[tuple[Memory, Vector]], bits: int
+    using: str, space: Space, pairs: Sequence[tuple[Embedded, Vector]], bits: int
 ) -> None:
     if not pairs:
         return
     signs = signatures(np.stack([vector.values for _, vector in pairs]), bits)
-    Embedding.objects.using(using).bulk_create(
+    insert(
+        using,
+        Embedding,
+        ["memory", "space", "vector", "signature"],
         [
-            Embedding(memory=row, space=space, vector=vector.to_bytes(), signature=sign.tobytes())
+            (row.pk, space.pk, vector.to_bytes(), sign.tobytes())
             for (row, vector), sign in zip(pairs, signs, strict=True)
         ],
-        batch_size=VECTORS,
     )
+    tokens = AttributeTokens(pairs[0][0].collection)
     entries = [
-        (row.pk, sign.tobytes(), attribute_tokens(row.collection, row.attributes))
+        (row.pk, sign.tobytes(), tokens(attributes(row.metadata, row.role, row.kind, row.name)))
         for (row, _), sign in zip(pairs, signs, strict=True)
     ]
     add(using, pairs[0][0].collection_key, space.pk, entries)

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-from django.test import override_settings
-
 from prism_memory.queues import Decision, Queue
 
 RECORDING = {"BACKEND": "tests.queues.RecordingQueue"}
@@ -30,13 +28,17 @@ class RecordingQueue(Queue):
 
 
 @contextmanager
-def rq_queues(**queues: dict[str, Any]) -> Iterator[None]:
-    """Configure django-rq, which reads its settings once, when it is imported."""
-    with override_settings(RQ_QUEUES=queues):
-        import django_rq.settings
+def rq_queues(settings: Any, **queues: dict[str, Any]) -> Iterator[None]:
+    """Configure django-rq, which reads its settings once, when it is imported.
 
-        with mock.patch.object(django_rq.settings, "QUEUES", queues):
-            yield
+    ``settings`` is the fixture, which undoes it: an override of another kind within that of the
+    fixture would outlive the test.
+    """
+    settings.RQ_QUEUES = queues
+    import django_rq.settings
+
+    with mock.patch.object(django_rq.settings, "QUEUES", queues):
+        yield
 
 
 @contextmanager

@@ -117,6 +117,24 @@ def test_more_of_them_than_a_batch_hold_up_nothing(ana, picky, monkeypatch):
     assert set(Memory.objects.exclude(failure="").values_list("attempts", flat=True)) == {2}
 
 
+def test_that_are_due_again_while_a_job_runs_do_not_end_it(ana, picky, monkeypatch):
+    embed = picky.embed
+
+    def embed_and_make_due(texts):
+        vectors = embed(texts)
+        make_due()
+        return vectors
+
+    texts = [f"bad {number}" for number in range(2)] + [f"fine {number}" for number in range(4)]
+    monkeypatch.setattr(picky, "failure", ConnectionError())
+    ana.remember(texts)
+    monkeypatch.setattr(picky, "failure", None)
+    monkeypatch.setattr(picky, "batch_size", 2)
+    monkeypatch.setattr(picky, "embed", embed_and_make_due)
+    embed_collection("default", ana.collection)
+    assert {row.content for row in ana.records().unembedded()} == {"bad 0", "bad 1"}
+
+
 def test_the_pending_command_counts_them_by_kind(ana):
     ana.remember(["bad one", "bad two", "fine"])
     out = run("memory_pending").out

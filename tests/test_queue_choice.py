@@ -57,15 +57,15 @@ class TestWithoutDjangoRQ:
         assert decision.queue is None
         assert "there is no RQ_QUEUES" in decision.reason
 
-    def test_auto_needs_the_queue_default(self, chosen):
-        with rq_queues(other={}):
+    def test_auto_needs_the_queue_default(self, chosen, settings):
+        with rq_queues(settings, other={}):
             assert "does not define 'default'" in chosen("auto").decide().reason
 
-    def test_a_name_is_an_error_of_the_checks(self, chosen):
+    def test_a_name_is_an_error_of_the_checks(self, chosen, settings):
         chosen("slow")
         with pytest.raises(SystemCheckError, match=r"\(prism_memory.E010\)"):
             call_command("check")
-        with rq_queues(slow={}):
+        with rq_queues(settings, slow={}):
             call_command("check")
 
     @pytest.mark.django_db(transaction=True)
@@ -79,10 +79,13 @@ class TestWithoutDjangoRQ:
 
 
 @pytest.fixture(params=["refused", "silent", "nameless"])
-def absent(request, monkeypatch):
+def absent(request, monkeypatch, settings):
     """RQ_QUEUES of a Redis that refuses, never answers, or whose name takes long to resolve."""
     if request.param == "silent":
-        with silent_server() as port, rq_queues(default={"HOST": "127.0.0.1", "PORT": port}):
+        with (
+            silent_server() as port,
+            rq_queues(settings, default={"HOST": "127.0.0.1", "PORT": port}),
+        ):
             yield
         return
     if request.param == "nameless":
@@ -93,11 +96,11 @@ def absent(request, monkeypatch):
             raise socket.gaierror
 
         monkeypatch.setattr(socket, "getaddrinfo", resolve)
-        with rq_queues(default={"HOST": "redis.invalid", "PORT": 6379}):
+        with rq_queues(settings, default={"HOST": "redis.invalid", "PORT": 6379}):
             yield
         over.set()
         return
-    with rq_queues(default={"URL": f"redis://127.0.0.1:{closed_port()}/0"}):
+    with rq_queues(settings, default={"URL": f"redis://127.0.0.1:{closed_port()}/0"}):
         yield
 
 
@@ -146,7 +149,7 @@ class TestAnAbsentRedis:
 
 class TestAuto:
     @pytest.fixture
-    def put(self, monkeypatch):
+    def put(self, monkeypatch, settings):
         """The jobs that are put on the queue."""
         jobs = []
 
@@ -154,7 +157,7 @@ class TestAuto:
             jobs.append(job)
 
         monkeypatch.setattr(named, "put", put)
-        with rq_queues(default={"URL": f"redis://127.0.0.1:{closed_port()}/0"}):
+        with rq_queues(settings, default={"URL": f"redis://127.0.0.1:{closed_port()}/0"}):
             yield jobs
 
     def test_a_decision_holds_for_seconds_and_not_for_ever(self, looks, put, monkeypatch):
@@ -193,13 +196,23 @@ class TestAuto:
         assert not AutoQueue().enqueue("default", "c")
 
     @pytest.mark.parametrize("name", ["auto", "default"])
-    def test_a_queue_that_is_not_asynchronous_counts_as_none(self, looks, put, chosen, name):
-        with rq_queues(default={"URL": "redis://127.0.0.1:1/0", "ASYNC": False}):
+    def test_a_queue_that_is_not_asynchronous_counts_as_none(
+        self, looks, put, chosen, name, settings
+    ):
+        with rq_queues(settings, default={"URL": "redis://127.0.0.1:1/0", "ASYNC": False}):
             chosen(name)
             assert queue().decide().queue is None
             assert "ASYNC" in queue().decide().reason
             assert not queue().enqueue("default", "c")
         assert put == []
+
+
+def test_sentinels_that_do_not_answer_are_no_queue(chosen, settings):
+    place = {"SENTINELS": [("127.0.0.1", closed_port())], "MASTER_NAME": "main", "DB": 0}
+    with rq_queues(settings, default=place):
+        decision = chosen("auto").decide()
+    assert decision.queue is None
+    assert decision.reason.startswith("Redis can't be used (")
 
 
 def test_each_setting_has_its_queue(chosen):

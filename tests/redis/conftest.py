@@ -39,7 +39,7 @@ def rq(server, settings, serializer):
         settings.PRISM_MEMORY = {"EMBEDDER": embedder, "QUEUE": name}
         return queue()
 
-    with rq_queues(default={"URL": URL, "SERIALIZER": serializer}):
+    with rq_queues(settings, default={"URL": URL, "SERIALIZER": serializer}):
         use()
         yield use
 

@@ -18,10 +18,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def own(tmp_path):
+def own(tmp_path, settings):
     """A Redis of the test's own, configured for django-rq."""
     own = RedisServer(tmp_path)
-    with rq_queues(default={"URL": own.url}):
+    with rq_queues(settings, default={"URL": own.url}):
         yield own
     own.stop()
 
@@ -64,6 +64,6 @@ def test_redis_may_be_named_in_each_way(own, by, settings):
     place = {"HOST": "127.0.0.1", "PORT": own.port, "DB": 0}
     if by == "UNIX_SOCKET_PATH":
         place = {"UNIX_SOCKET_PATH": own.socket, "DB": 0}
-    with rq_queues(default=place):
+    with rq_queues(settings, default=place):
         settings.PRISM_MEMORY = {**settings.PRISM_MEMORY, "QUEUE": "auto"}
         assert queue().decide().reason == "no live worker listens on the queue 'default'"

@@ -96,6 +96,11 @@ class TestJobs:
         ana.remember("two")
         assert server.llen("rq:queue:default") == 2
 
+    def test_the_commit_mode_of_django_rq_does_not_matter(self, ana, rq, server, settings):
+        settings.RQ = {"COMMIT_MODE": "request_finished"}
+        ana.remember("one")  # in no request
+        assert server.llen("rq:queue:default") == 1
+
     def test_one_that_failed_is_not(self, ana, rq, start, server, folder):
         start(PRISM_WORKER_FOLDER="/nonexistent")
         ana.remember("one")

@@ -14,6 +14,7 @@ __all__ = [
     "EmbeddingUnavailable",
     "EncodingUnavailable",
     "InvalidArgument",
+    "InvalidContinuation",
     "InvalidFilter",
     "InvalidIdentifier",
     "InvalidMessage",
@@ -39,6 +40,10 @@ class InvalidArgument(PrismMemoryError, ValueError):
 
 class InvalidOwner(InvalidArgument):
     """The owner or scope is not one that memories can belong to."""
+
+
+class InvalidContinuation(InvalidArgument):
+    """What is to be continued is no recollection of this owner and scope, or was tampered with."""
 
 
 class InvalidMessage(InvalidArgument):

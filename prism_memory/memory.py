@@ -143,17 +143,22 @@ class OwnerMemory:
         min_score: float | None = None,
         weighting: Weighting | None = None,
         filter: Mapping[str, Any] | None = None,
+        continuing: Recollection | str | None = None,
     ) -> Recollection:
         """Return what matters to ``query``, inside ``budget`` tokens.
 
         ``limit``: at most so many memories; by default ``RECALL["limit"]``, but with a budget only
         the budget and the store's candidates cap the result. ``budget``: what ``as_context()`` may
         take, in tokens of the configured counter. ``min_score``: from -1 to 1. ``filter``: equality
-        on metadata, ``role``, ``kind`` or ``name``, a list for any of several.
+        on metadata, ``role``, ``kind`` or ``name``, a list for any of several. ``continuing``: an
+        earlier recollection, or its ``to_token()``, with whose exact text the new one is to begin;
+        "" for the first of a row. What is newly relevant stands behind it, all inside the budget;
+        ``continued`` and ``restarted`` of the result say whether it could.
 
         A blank query recalls nothing, without a call. Raises EmbeddingUnavailable when the query
-        can't be embedded, SpaceMismatch when memories are only embedded in another space, and
-        InvalidArgument and its kin for unusable arguments.
+        can't be embedded, SpaceMismatch when memories are only embedded in another space,
+        InvalidContinuation for what is of another owner or scope, and InvalidArgument and its kin
+        for unusable arguments.
         """
         from .recall import recall
 
@@ -165,6 +170,7 @@ class OwnerMemory:
             min_score=min_score,
             weighting=weighting,
             filter=filter,
+            continuing=continuing,
         )
 
     # Forgetting
@@ -221,6 +227,7 @@ class OwnerMemory:
         min_score: float | None = None,
         weighting: Weighting | None = None,
         filter: Mapping[str, Any] | None = None,
+        continuing: Recollection | str | None = None,
     ) -> Recollection:
         """Like ``recall``."""
         return await sync_to_async(self.recall)(
@@ -230,6 +237,7 @@ class OwnerMemory:
             min_score=min_score,
             weighting=weighting,
             filter=filter,
+            continuing=continuing,
         )
 
     async def aforget(self, ids: Iterable[str] | _Everything = EVERYTHING) -> int:

@@ -7,14 +7,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from . import backends, signals
-from .budget import fit
+from .choosing import Bounds, behind, choose
 from .conf import settings
+from .continuing import Previous
+from .digests import digest
 from .exceptions import InvalidArgument
 from .filters import Filter
 from .queries import query_vector
 from .recollection import Recollection
 from .scoring import reserve, weigh
-from .stores.contract import VectorQuery, VectorStore, check_score, check_whole
+from .stores.contract import Matches, VectorQuery, VectorStore, check_score, check_whole
 from .stores.registry import default_store
 from .texts import is_blank, unencodable
 from .weighting import Weighting
@@ -31,6 +33,7 @@ def recall(
     min_score: float | None,
     weighting: Weighting | None,
     filter: Mapping[str, Any] | None,
+    continuing: Recollection | str | None = None,
 ) -> Recollection:
     """Search a collection, weigh what was found, and keep what fits. See ``OwnerMemory.recall``."""
     if not isinstance(query, str):
@@ -46,43 +49,68 @@ def recall(
     min_score = defaults["min_score"] if min_score is None else min_score
     if limit is None and budget is None:
         limit = defaults["limit"]
-    counter = backends.token_counter()
+    previous = None
+    if continuing is not None:
+        if budget is None:
+            raise InvalidArgument("continuing needs a budget, which what is recalled can fill.")
+        previous = Previous.of(continuing, collection)
+    bounds = Bounds(limit, budget, defaults["first_share"], backends.token_counter())
     if is_blank(query) or limit == 0 or budget == 0:
-        return Recollection(counter=counter)
+        return Recollection(counter=bounds.counter)
 
     store = default_store()
+    space = backends.embedder().space
     now = datetime.now(UTC)
     question = VectorQuery(
         [collection],
         query_vector(query),
-        backends.embedder().space,
+        space,
         limit=_wanted(store, limit, weighting),
         filter=conditions,
         occurred_since=_oldest_kept(now),
         reserve=reserve(store, weighting),
     )
     matches = store.search(question)
-    ranked, read = weigh(
-        store, question, query, matches, weighting, language=defaults["language"], now=now
+    keys = {digest("record", *match.address) for match in matches} if previous else set()
+    absent = [key for key in previous.keys if key not in keys] if previous else []
+    others = store.look_up(question, absent) if absent else Matches()
+    weighed, read = weigh(
+        store,
+        question,
+        query,
+        matches,
+        weighting,
+        language=defaults["language"],
+        now=now,
+        others=others,
     )
-    ranked = [memory for memory in ranked if min_score is None or memory.score >= min_score]
-    if budget is None:
-        ranked = ranked[:limit]
+    ranked = [memory for memory in weighed if min_score is None or memory.score >= min_score]
+    if continuing is None:
+        chosen = choose(ranked, bounds)
     else:
-        ranked = fit(ranked, budget=budget, counter=counter, limit=limit)
+        held = set(previous.keys) if previous else set()
+        by_key = {digest("record", collection, memory.id): memory for memory in weighed}
+        members = {key: memory for key, memory in by_key.items() if key in held}
+        chosen = behind(previous, ranked, members, space, bounds)
+    read += matches.vectors_scored + others.vectors_scored
+    found = Recollection(
+        chosen.added,
+        counter=bounds.counter,
+        rows_ranked=matches.rows_ranked,
+        vectors_scored=read,
+        earlier=chosen.earlier,
+        origin=(collection, space),
+        continued=chosen.continued,
+        restarted=chosen.restarted,
+    )
     signals.recalled.send_robust(
         sender=type(store),
         collection=collection,
-        count=len(ranked),
+        count=len(found),
         rows_ranked=matches.rows_ranked,
-        vectors_scored=matches.vectors_scored + read,
+        vectors_scored=read,
     )
-    return Recollection(
-        ranked,
-        counter=counter,
-        rows_ranked=matches.rows_ranked,
-        vectors_scored=matches.vectors_scored + read,
-    )
+    return found
 
 
 def _weighting(weighting: object, defaults: Mapping[str, Any]) -> Weighting:

@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
-from prism_memory.context import HEADER, Entry, parse_context, render_context
+from prism_memory.context import HEADER, LATER, Entry, parse_context, render_context
 from prism_memory.exceptions import InvalidArgument, InvalidTimestamp
 
 if TYPE_CHECKING:
     from prism_memory.tokens import TokenCounter
 
-__all__ = ["HEADER", "Entry", "Recalled", "Recollection", "parse_context"]
+__all__ = ["HEADER", "LATER", "Entry", "Recalled", "Recollection", "parse_context"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -66,6 +66,12 @@ class Recalled:
 class Recollection(Sequence[Recalled]):
     """The memories that one recall found, oldest first; of one moment, by record id.
 
+    One that continues another has the other's memories first, in their order, and then what it
+    adds, oldest first. ``continued`` says whether it does; ``restarted``, when it was asked to and
+    does not, why: "full" (what is new does not fit any more), "forgotten" (a member is not there
+    for this query: forgotten, expired, filtered out), "changed" (a member's entry) or "space"
+    (another embedding model); else "".
+
     An immutable sequence; a slice of it is a plain tuple. Two are equal when their members are.
     ``counter`` counts tokens for ``estimated_tokens``. ``rows_ranked`` and ``vectors_scored`` say
     what the search behind it cost; they are part of neither the text nor equality.
@@ -78,9 +84,21 @@ class Recollection(Sequence[Recalled]):
         counter: TokenCounter | None = None,
         rows_ranked: int = 0,
         vectors_scored: int = 0,
+        earlier: Iterable[Iterable[Recalled]] = (),
+        origin: tuple[str, str] | None = None,
+        continued: bool = False,
+        restarted: str = "",
     ) -> None:
         # Never by score: a changed order would change bytes that a prompt cache already holds.
-        self._memories = tuple(sorted(memories, key=lambda each: (each.occurred_at, each.id)))
+        added = tuple(sorted(memories, key=lambda each: (each.occurred_at, each.id)))
+        blocks = (*(tuple(block) for block in earlier), added)
+        #: The memories by the recall that added them; more than one only where it continues.
+        self.blocks = tuple(block for block in blocks if block)
+        #: The names of collection and space, where ``recall()`` made it.
+        self.origin = origin
+        self.continued = continued
+        self.restarted = restarted
+        self._memories = tuple(memory for block in self.blocks for memory in block)
         self._counter = counter
         self.rows_ranked = rows_ranked
         self.vectors_scored = vectors_scored
@@ -101,10 +119,10 @@ class Recollection(Sequence[Recalled]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Recollection):
             return NotImplemented
-        return self._memories == other._memories
+        return self.blocks == other.blocks
 
     def __hash__(self) -> int:
-        return hash(self._memories)
+        return hash(self.blocks)
 
     def __repr__(self) -> str:
         noun = "memory" if len(self) == 1 else "memories"
@@ -129,6 +147,17 @@ class Recollection(Sequence[Recalled]):
         """
         return [{"role": "system", "content": self._context}] if self._memories else []
 
+    def to_token(self) -> str:
+        """A small signed string to continue this by, in a later request; "" without memories.
+
+        It holds digests and no text. ``prism_memory.continuing`` describes it. Raises
+        ``InvalidContinuation`` for a recollection that ``recall()`` did not make.
+        """
+        from prism_memory.continuing import Previous
+
+        previous = Previous.of(self, self.origin[0] if self.origin else "")
+        return previous.token() if previous else ""
+
     def digest(self) -> str:
         """The SHA-256, in hex, of exactly the UTF-8 bytes of ``as_context()``."""
         return hashlib.sha256(self._context.encode("utf-8")).hexdigest()
@@ -147,4 +176,4 @@ class Recollection(Sequence[Recalled]):
 
     @cached_property
     def _context(self) -> str:
-        return render_context(each.entry.render() for each in self._memories)
+        return render_context(*((each.entry.render() for each in block) for block in self.blocks))

@@ -16,11 +16,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from prism_memory.recollection import HEADER, Recollection, parse_context
+from prism_memory.recollection import HEADER, LATER, Recalled, Recollection, parse_context
 from tests.recalled import MARCH, recalled
 
 INSTRUCTIONS = "You are the support assistant of ACME.\n\nBe brief. \u00dcber alles höflich. "
@@ -266,6 +267,24 @@ def test_only_role_and_content_are_sent(wire: Wire, provider: str) -> None:
     sent = json.dumps(wire.ask(provider, conversation(FULL)))
     for word in ("metadata", "score", "similarity", "occurred_at", "not", "digest"):
         assert f'"{word}"' not in sent
+
+
+@every_provider
+def test_a_continuing_one_only_adds_to_what_was_sent_before(wire: Wire, provider: str) -> None:
+    """Still one system message, whose beginning is the whole of the last one: a longer prefix."""
+    sent: list[list[str]] = []
+    blocks: list[list[Recalled]] = []
+    for memory in FULL:
+        blocks.append([memory])
+        relevant = Recollection(earlier=blocks, continued=len(blocks) > 1)
+        body = wire.ask(provider, conversation(relevant))
+        system, turns = system_and_turns(provider, body)
+        assert system == [INSTRUCTIONS, relevant.as_context()]
+        assert turns == [("user", [QUESTION])]
+        sent.append(system)
+    for (_, before), (_, after) in pairwise(sent):
+        assert after.startswith(f"{before}\n{LATER}\n- ")
+    assert [entry.content for entry in parse_context(sent[-1][1])] == TEXTS
 
 
 def marked(text: str) -> list[dict[str, Any]]:

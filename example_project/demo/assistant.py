@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from prism_memory import CONVERSATION
 from prism_memory.models import Memory
 from prism_memory.recollection import Recollection
 
@@ -35,7 +36,7 @@ def answer(owner: Any, question: str, complete: Callable[..., Any] | None = None
         complete = litellm.completion
 
     memory = Memory.objects.for_owner(owner, scope="assistant")
-    relevant = memory.recall(question, budget=1500)
+    relevant = memory.recall(question, budget=1500, weighting=CONVERSATION)
     completion = complete(model=MODEL, messages=messages_for(question, relevant))
     memory.remember([{"role": "user", "content": question}, completion])
     return completion.choices[0].message.content or ""

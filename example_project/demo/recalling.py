@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from prism_memory import Weighting, backends
+from prism_memory import CONVERSATION, Weighting, backends
 from prism_memory.messages import utterances
 from prism_memory.recollection import Recollection
 
@@ -16,8 +16,8 @@ from .transcripts import Question
 #: How many questions are asked, and how many memories of each are shown with their scores.
 ASKED = SHOWN = 3
 YEAR = 365 * 24 * 60 * 60
-#: The last question shows all parts of a score. The default counts likeness alone.
-MIXED = Weighting(relevance=0.8, recency=0.2, half_life=YEAR)
+#: The last question counts recency as well, which the weighting for conversations leaves out.
+MIXED = Weighting(relevance=2, recency=1, wording=4, surroundings=3, half_life=YEAR)
 
 
 def choose(subjects: list[Subject], asked: list[str]) -> tuple[Subject, list[Question], str]:
@@ -50,7 +50,7 @@ def recall(
         tell.say(remark)
     whole = _tokens(subject)
     for question in questions:
-        weighting = MIXED if question is questions[-1] else None
+        weighting = MIXED if question is questions[-1] else CONVERSATION
         relevant = subject.memory.recall(question.text, budget=budget, weighting=weighting)
         _show(tell, question, relevant, weighting)
         tell.say(
@@ -74,19 +74,19 @@ def hand_over(tell: Narrator, question: Question, relevant: Recollection) -> Non
     tell.say(relevant.digest())
 
 
-def _show(
-    tell: Narrator, question: Question, relevant: Recollection, weighting: Weighting | None
-) -> None:
+def _show(tell: Narrator, question: Question, relevant: Recollection, weighting: Weighting) -> None:
     tell.question(question.text)
     if not relevant:
         return
-    mix = ""
-    if weighting:
-        mix = f"  (score: {weighting.relevance:.1f} similarity, {weighting.recency:.1f} recency)"
-    tell.header(f"{'score':>5} {'simil.':>6} {'recency':>7}  {'when':10}  what{mix}")
+    weights = [weighting.relevance, weighting.wording, weighting.surroundings, weighting.recency]
+    tell.header(f"{'score':>5} {'simil.':>6} {'words':>6} {'beside':>6} {'recent':>6}  when")
+    tell.row(f"{'':5} " + " ".join(f"{f'× {weight:.2f}':>6}" for weight in weights))
     for memory in relevant.ranked()[:SHOWN]:
         mark = "*" if (memory.role, memory.content) in question.evidence else " "
-        parts = f"{memory.score:5.2f} {memory.similarity:6.2f} {memory.recency:7.2f}"
+        parts = (
+            f"{memory.score:5.2f} {memory.similarity:6.2f} {memory.wording:6.2f} "
+            f"{memory.surroundings:6.2f} {memory.recency:6.2f}"
+        )
         said = f"{memory.role or 'note'}: {memory.content}"
         tell.row(f"{parts}  {memory.occurred_at:%Y-%m-%d} {mark}", said)
 

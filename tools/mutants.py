@@ -159,6 +159,41 @@ MUTANTS = [
         "if (moment := record.occurred_at or datetime.now(UTC)) > occurred_at:\n"
         '        wanted["occurred_at"] = to_database(moment)\n',
     ),
+    Mutant(
+        "a job on the commit of the default database",
+        "hook",
+        "jobs.py",
+        "transaction.on_commit(note.embed, using=using, robust=True)",
+        "transaction.on_commit(note.embed, robust=True)",
+    ),
+    Mutant(
+        "a note of a rolled back transaction that is written on",
+        "hook",
+        "jobs.py",
+        "if note is None or not any(",
+        "if note is None or not all(",
+    ),
+    Mutant(
+        "a vector of the text that was there before",
+        "jobs",
+        "stores/writing.py",
+        "if texts is not None and texts[row.record_id] != row.embedded_text:",
+        "if texts is None and vector is None:",
+    ),
+    Mutant(
+        "a text that is tried again before it is due",
+        "bad_texts",
+        "stores/backlog.py",
+        "self._waiting(using, collection, space).filter(due)",
+        "self._waiting(using, collection, space)",
+    ),
+    Mutant(
+        "Redis waited for by every call",
+        "queue_choice",
+        "queues/rq.py",
+        "self.silent_until = time.monotonic() + HOLDS",
+        "self.silent_until = 0.0",
+    ),
 ]
 
 

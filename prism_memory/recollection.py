@@ -60,7 +60,12 @@ class Recalled:
     @property
     def rank(self) -> tuple[float, timedelta, str]:
         """A sort key: the best score first; of equal scores the latest, then the lowest id."""
-        return -self.score, _EPOCH - self.occurred_at, self.id
+        return rank_of(self.score, self.occurred_at, self.id)
+
+
+def rank_of(score: float, occurred_at: datetime, id: str) -> tuple[float, timedelta, str]:
+    """The sort key of ``Recalled.rank``."""
+    return -score, _EPOCH - occurred_at, id
 
 
 class Recollection(Sequence[Recalled]):

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeAlias
 
-from .recollection import Recalled
+from .recollection import Recalled, rank_of
 from .stores.contract import Matches, Neighbours, VectorMatch, VectorQuery, VectorStore
 from .surroundings import FEW, MOST, STEPS, WITHIN, surroundings
 from .weighting import Weighting
 from .wording import Wording
 
 __all__ = ["reserve", "weigh"]
+
+Address: TypeAlias = tuple[str, str]
 
 
 def reserve(store: VectorStore, weighting: Weighting) -> int:
@@ -37,17 +40,50 @@ def weigh(
     are the matches' alone. Also returns how many vectors were read for it.
     """
     scale = _Scale(text, matches, weighting, language, now)
-    weighed = {match.address: scale.weigh(match) for match in [*matches, *others]}
-    if not weighting.surroundings:
-        return _ranked(weighed.values()), 0
-    beside = _beside(store, query, matches, weighed, others)
-    weighed.update((match.address, scale.weigh(match)) for match in beside.found)
-    lent = surroundings(beside.pairs, {address: each.score for address, each in weighed.items()})
-    whole = [
-        _surrounded(memory, weighting, lent.get(address, 0.0))
-        for address, memory in weighed.items()
-    ]
-    return _ranked(whole), beside.found.vectors_scored
+    weighed = [scale.weigh(match) for match in matches]
+    weighed += [scale.weigh(match) for match in others]
+    beside = Neighbours()
+    lent: dict[Address, float] = {}
+    if weighting.surroundings:
+        beside = _beside(store, query, matches, weighed, others)
+        weighed += [scale.weigh(match) for match in beside.found]
+        lent = surroundings(beside.pairs, {each.match.address: each.score for each in weighed})
+    found = [each.recalled(weighting, lent.get(each.match.address, 0.0)) for each in weighed]
+    return sorted(found, key=lambda memory: memory.rank), beside.found.vectors_scored
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    """A match with all parts of its score but the surroundings."""
+
+    match: VectorMatch
+    recency: float
+    wording: float
+    score: float
+
+    @property
+    def rank(self) -> tuple[float, timedelta, str]:
+        return rank_of(self.score, self.match.occurred_at, self.match.id)
+
+    def recalled(self, weighting: Weighting, lent: float) -> Recalled:
+        match = self.match
+        score = self.score
+        if weighting.surroundings:
+            score = weighting.score(match.similarity, self.recency, self.wording, lent)
+        return Recalled(
+            id=match.id,
+            content=match.content,
+            role=match.role,
+            name=match.name,
+            kind=match.kind,
+            occurred_at=match.occurred_at,
+            metadata=match.metadata,
+            similarity=match.similarity,
+            recency=self.recency,
+            score=score,
+            wording=self.wording,
+            surroundings=lent,
+        )
 
 
 class _Scale:
@@ -64,58 +100,39 @@ class _Scale:
         self.weighting = weighting.without_surroundings()
         self.now = now
         self.wording: Wording | None = None
-        self.known: dict[tuple[str, str], float] = {}
+        self.known: dict[Address, float] = {}
         if weighting.wording:
             texts = [match.embedded_text for match in candidates]
             self.wording = Wording(text, texts, language=language)
             addresses = (match.address for match in candidates)
             self.known = dict(zip(addresses, self.wording.scores, strict=True))
 
-    def weigh(self, match: VectorMatch) -> Recalled:
-        wording = self.known.get(match.address)
-        if wording is None:
-            wording = self.wording.score(match.embedded_text) if self.wording else 0.0
+    def weigh(self, match: VectorMatch) -> _Weighed:
+        wording = 0.0
+        if self.wording:
+            known = self.known.get(match.address)
+            wording = self.wording.score(match.embedded_text) if known is None else known
         recency = self.weighting.recency_of(match.occurred_at, self.now)
-        return Recalled(
-            id=match.id,
-            content=match.content,
-            role=match.role,
-            name=match.name,
-            kind=match.kind,
-            occurred_at=match.occurred_at,
-            metadata=match.metadata,
-            similarity=match.similarity,
-            recency=recency,
-            score=self.weighting.score(match.similarity, recency, wording),
-            wording=wording,
-        )
+        score = self.weighting.score(match.similarity, recency, wording)
+        return _Weighed(match, recency, wording, score)
 
 
 def _beside(
     store: VectorStore,
     query: VectorQuery,
     matches: Matches,
-    weighed: dict[tuple[str, str], Recalled],
+    weighed: Sequence[_Weighed],
     others: Sequence[VectorMatch],
 ) -> Neighbours:
     """Ask who stands beside the best few. They are read within the bound of the search."""
     few = min(FEW, max(1, store.candidates // 16))
-    best = sorted(matches, key=lambda match: weighed[match.address].rank)[:few]
+    best = sorted(weighed[: len(matches)], key=lambda each: each.rank)[:few]
     bound = max(store.candidates, query.limit or 0)
     return store.neighbours(
         query,
-        best,
+        [each.match for each in best],
         known=[*matches, *others],
         steps=STEPS,
         within=WITHIN,
         most=max(0, min(MOST, bound - len(matches))),
     )
-
-
-def _surrounded(memory: Recalled, weighting: Weighting, lent: float) -> Recalled:
-    score = weighting.score(memory.similarity, memory.recency, memory.wording, lent)
-    return replace(memory, surroundings=lent, score=score)
-
-
-def _ranked(memories: Iterable[Recalled]) -> list[Recalled]:
-    return sorted(memories, key=lambda memory: memory.rank)

@@ -11,7 +11,7 @@ from django.db import connections
 
 from ..models import Memory
 from ..timestamps import to_database
-from .writing import collection_key, record_key
+from .writing import record_key
 
 if TYPE_CHECKING:
     from .contract import VectorMatch
@@ -50,31 +50,35 @@ def beside(
         "collection": "collection_key", "table": Memory._meta.db_table,
     }  # fmt: skip
     quoted = {name: connection.ops.quote_name(column) for name, column in names.items()}
+    since = search.occurred_since
+    addresses = {name: key for key, name in search.collections.items()}
     statements: list[str] = []
     parameters: list[Any] = []
+    alive = value(search.now)
     for match in matches:
-        at = match.occurred_at
-        for beyond, order in (("<", "DESC"), (">", "ASC")):
-            first, last = (
-                (_shifted(at, -within), at) if beyond == "<" else (at, _shifted(at, within))
-            )
-            if search.occurred_since is not None:
-                first = max(first, search.occurred_since + timedelta(microseconds=1))
+        at, key = value(match.occurred_at), record_key(*match.address)
+        address = addresses[match.collection]
+        first = _shifted(match.occurred_at, -within)
+        if since is not None:
+            first = max(first, since + timedelta(microseconds=1))
+        last = value(_shifted(match.occurred_at, within))
+        for beyond, order, bounds in (("<", "DESC", (value(first), at)), (">", "ASC", (at, last))):
             position = len(statements)
             statements.append(
                 SIDE.format(position=position, beyond=beyond, order=order, steps=steps, **quoted)
             )
-            parameters += [
-                collection_key(match.collection), value(first), value(last), value(at),
-                record_key(*match.address), value(search.now),
-            ]  # fmt: skip
+            parameters += [address, *bounds, at, key, alive]
     with connection.cursor() as cursor:
         cursor.execute(" UNION ALL ".join(statements), parameters)
         rows = cursor.fetchall()
+    sides: dict[int, list[Any]] = {}
+    for row in rows:
+        sides.setdefault(row[0], []).append(row)
     found = []
-    for position in range(len(statements)):
-        side = sorted((row for row in rows if row[0] == position), key=itemgetter(3, 1))
-        for step, (_, pk, key, _) in enumerate(side if position % 2 else side[::-1], 1):
+    for position, side in sorted(sides.items()):
+        # Before a match the latest is next to it, after it the earliest.
+        side.sort(key=itemgetter(3, 1), reverse=position % 2 == 0)
+        for step, (_, pk, key, _) in enumerate(side, 1):
             found.append((matches[position // 2], pk, key, step))
     return sorted(found, key=itemgetter(3))
 

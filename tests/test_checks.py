@@ -214,7 +214,7 @@ import django
 from django.conf import settings
 settings.configure(
     INSTALLED_APPS=["django.contrib.contenttypes", "django.contrib.auth", "prism_memory"],
-    DATABASES={"default": {"ENGINE": "django.db.backends.postgresql", "HOST": "192.0.2.1"}},
+    DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": "nowhere"}},
     DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
 )
 django.setup()

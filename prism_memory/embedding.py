@@ -110,7 +110,7 @@ def embed_claimed(store: VectorStore, collection: str, *, ask: Ask, until: float
                 raise
         elif batch and seen != before:
             continue  # failed before in this run, and due again: claimed now, so others come next
-        elif not batch and store.claimed(collection, space=embedder.space):
+        elif not batch and store.in_work(collection, space=embedder.space):
             time.sleep(LOOK)
         else:
             return run

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 from django.db import connection, connections
+from django.utils import timezone
 
 from prism_memory import jobs
 from prism_memory.embedding import CLAIM
@@ -215,12 +216,26 @@ class TestClaims:
         embed_collection("default", "c")
         assert fake.calls == [["two"], ["one"]]
 
+    def test_that_end_between_two_looks_are_not_missed(self, fake, monkeypatch):
+        store = default_store()
+        say("one")
+        store.claim("c", 1, space=fake.space, seconds=CLAIM)
+        in_work = type(store).in_work
+
+        def end_first(store, collection, *, space):
+            Memory.objects.update(not_before=timezone.now())
+            return in_work(store, collection, space=space)
+
+        monkeypatch.setattr(type(store), "in_work", end_first)
+        embed_collection("default", "c")
+        assert fake.calls == [["one"]]
+
     def test_are_given_back_when_the_provider_fails(self, fake):
         say(*texts(15))
         fake.failure = ConnectionError()
         with pytest.raises(EmbeddingUnavailable):
             embed_collection("default", "c")
-        assert not default_store().claimed("c", space=fake.space)
+        assert not Memory.objects.exclude(not_before=None).exists()
         fake.failure = None
         embed_collection("default", "c")
         assert Memory.objects.unembedded().count() == 0

@@ -339,8 +339,11 @@ class VectorStore:
         """
         return self.unembedded(collection, limit, space=space)
 
-    def claimed(self, collection: str, *, space: str) -> bool:
-        """Whether records without a vector in ``space`` are claimed by some worker."""
+    def in_work(self, collection: str, *, space: str) -> bool:
+        """Whether records without a vector in ``space`` are left that have not failed.
+
+        After an empty claim: another worker has them, or had them until a moment ago.
+        """
         return False
 
     def release(self, collection: str, ids: Iterable[str]) -> None:

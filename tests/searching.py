@@ -11,6 +11,7 @@ import numpy as np
 
 from prism_memory.models import Embedding
 from prism_memory.stores import DatabaseStore, VectorQuery, VectorRecord
+from prism_memory.stores.reading import candidates
 
 SPACE = "test@8"
 WIDTH = 8
@@ -50,6 +51,14 @@ def vectors_read() -> Iterator[list[int]]:
         read.append(len(value))
         return value
 
+    def note_candidates(*given: Any) -> Any:
+        found = candidates(*given)
+        read.extend(len(row.vector) for row in found)
+        return found
+
     field = Embedding._meta.get_field("vector")
-    with mock.patch.object(field, "from_db_value", note, create=True):
+    with (
+        mock.patch.object(field, "from_db_value", note, create=True),
+        mock.patch("prism_memory.stores.table.candidates", note_candidates),
+    ):
         yield read

@@ -25,12 +25,21 @@ __all__ = ["beside"]
 SIDE = """
 SELECT * FROM (
     SELECT {position} AS position, {id} AS pk, {key} AS address, {time} AS moment FROM {table}
-    WHERE {collection} = %s AND {time} >= %s AND {time} <= %s
+    WHERE {collection} >= %s AND {collection} <= %s AND {time} >= %s AND {time} <= %s
     AND ({time} {beyond} %s OR {id} {beyond} (SELECT {id} FROM {table} WHERE {key} = %s))
     AND ({expiry} IS NULL OR {expiry} > %s)
-    ORDER BY {time} {order}, {id} {order} LIMIT {steps}
+    ORDER BY {order} LIMIT {steps}
 ) AS side_{position}
 """
+# Given one collection, MariaDB walks it from its end, and given a range of one, to the right place;
+# SQLite the other way about. PostgreSQL may sort the whole half hour for the sake of the last key;
+# without it, which of more than two memories of one moment are next is up to its index there.
+WHERE_ONE = "{collection} >= %s AND {collection} <= %s", "{collection} = %s AND {collection} = %s"
+ORDERS = {
+    "mysql": "{collection} {way}, {time} {way}, {id} {way}",
+    "postgresql": "{time} {way}",
+    "": "{time} {way}, {id} {way}",
+}
 
 
 def beside(
@@ -50,6 +59,8 @@ def beside(
         "collection": "collection_key", "table": Memory._meta.db_table,
     }  # fmt: skip
     quoted = {name: connection.ops.quote_name(column) for name, column in names.items()}
+    side = SIDE if connection.vendor == "mysql" else SIDE.replace(*WHERE_ONE)
+    walk = ORDERS.get(connection.vendor, ORDERS[""])
     since = search.occurred_since
     addresses = {name: key for key, name in search.collections.items()}
     statements: list[str] = []
@@ -62,12 +73,12 @@ def beside(
         if since is not None:
             first = max(first, since + timedelta(microseconds=1))
         last = value(_shifted(match.occurred_at, within))
-        for beyond, order, bounds in (("<", "DESC", (value(first), at)), (">", "ASC", (at, last))):
-            position = len(statements)
+        for beyond, way, bounds in (("<", "DESC", (value(first), at)), (">", "ASC", (at, last))):
+            position, order = len(statements), walk.format(way=way, **quoted)
             statements.append(
-                SIDE.format(position=position, beyond=beyond, order=order, steps=steps, **quoted)
+                side.format(position=position, beyond=beyond, order=order, steps=steps, **quoted)
             )
-            parameters += [address, *bounds, at, key, alive]
+            parameters += [address, address, *bounds, at, key, alive]
     with connection.cursor() as cursor:
         cursor.execute(" UNION ALL ".join(statements), parameters)
         rows = cursor.fetchall()
@@ -75,10 +86,10 @@ def beside(
     for row in rows:
         sides.setdefault(row[0], []).append(row)
     found = []
-    for position, side in sorted(sides.items()):
+    for position, steps_off in sorted(sides.items()):
         # Before a match the latest is next to it, after it the earliest.
-        side.sort(key=itemgetter(3, 1), reverse=position % 2 == 0)
-        for step, (_, pk, key, _) in enumerate(side, 1):
+        steps_off.sort(key=itemgetter(3, 1), reverse=position % 2 == 0)
+        for step, (_, pk, key, _) in enumerate(steps_off, 1):
             found.append((matches[position // 2], pk, key, step))
     return sorted(found, key=itemgetter(3))
 

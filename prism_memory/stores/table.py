@@ -11,11 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from django.db.models import Q
 from django.utils import timezone
 
 from ..conf import settings
@@ -36,42 +34,20 @@ from .contract import (
     VectorRecord,
     check_identifier,
 )
+from .reading import Candidate, candidates
+from .searches import Search
 from .spaces import matrix_of, refuse_other_bits, refuse_other_spaces, refuse_other_width
 from .writing import collection_key, record_key, space_key, write_records, write_vectors
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 __all__ = ["Nominations", "Search", "TableStore"]
 
 #: Once nominated rows turned out to be expired or gone, so many are looked at before any is read.
 LOOK_AHEAD = 2_048
+#: The columns that Search.takes() looks at, and those of a match.
+LIVE = ("collection_key", "occurred_at", "expires_at")
+MATCHED = (*LIVE, "record_id", "content", "metadata", "role", "kind", "name")
 #: A larger limit is not told apart: there are no more rows than keys.
 MOST = 2**63 - 1
-
-
-@dataclass(frozen=True)
-class Search:
-    """A search as drivers get it: what to rank, where, and for whom it must count."""
-
-    using: str
-    collections: dict[str, str]  # collection key → collection name
-    space: Space
-    vector: NDArray[np.float64]
-    filter: Filter
-    wanted: int
-    now: datetime
-    occurred_since: datetime | None
-
-    @cached_property
-    def live(self) -> Q:
-        """The condition on memories that may be returned, but for the filter."""
-        condition = Q(expires_at__isnull=True) | Q(expires_at__gt=to_database(self.now))
-        if self.occurred_since is not None:
-            condition &= Q(occurred_at__gt=to_database(self.occurred_since))
-        return condition & Q(collection_key__in=list(self.collections))
 
 
 @dataclass(frozen=True)
@@ -190,7 +166,11 @@ class TableStore(Backlog):
         if search is None:
             return Matches()
         nominations = self.nominate(search)
-        matches, scored = self._scored(search, iter(nominations.ids))
+        nominated = iter(nominations.ids)
+        if conditions or 2 * limit > search.wanted:
+            matches, scored = self._scored(search, nominated)
+        else:
+            matches, scored = self._best(search, nominated, limit)
         if query.min_similarity is not None:
             matches = [match for match in matches if match.similarity >= query.min_similarity]
         matches.sort(key=lambda match: (-match.similarity, match.id, match.collection))
@@ -274,6 +254,44 @@ class TableStore(Backlog):
         rows = [row for batch in id_batches(search.using, ids) for row in self._read(search, batch)]
         return Matches(self._passing(search, rows), vectors_scored=len(rows))
 
+    def _best(
+        self, search: Search, nominated: Iterator[int], limit: int
+    ) -> tuple[list[VectorMatch], int]:
+        """What ``_scored`` does, for a few of many: of those that lose, only the vector is read."""
+        found: list[Candidate] = []
+        batch = list(islice(nominated, search.wanted))
+        usable = self._usable(search, nominated)
+        while batch:
+            found += candidates(search, batch)
+            batch = list(islice(usable, search.wanted - len(found)))
+        matrix = matrix_of(search.space, [(row.record_id, row.vector) for row in found])
+        similarities = cosines(search.vector, matrix).tolist()
+        ranked = sorted(
+            zip(found, similarities, strict=True),
+            key=lambda pair: (
+                -pair[1],
+                pair[0].record_id,
+                search.collections[pair[0].collection_key],
+            ),
+        )
+        matches: list[VectorMatch] = []
+        # Rows that went, or were given another vector, since their vectors were read are passed
+        # over: a vector is never taken for that of another text.
+        for start in range(0, len(ranked), limit):
+            known = {row.embedding_id: score for row, score in ranked[start : start + limit]}
+            rows = Memory.objects.using(search.using).filter(
+                pk__in=[row.memory_id for row, _ in ranked[start : start + limit]],
+                embeddings__in=list(known),
+            )
+            matches += [
+                _match(search, row, known[embedding_id])
+                for *row, embedding_id in rows.values_list(*MATCHED, "embeddings")
+                if search.takes(*row[:3])
+            ]
+            if len(matches) >= limit:
+                break
+        return matches, len(found)
+
     def _scored(self, search: Search, nominated: Iterator[int]) -> tuple[list[VectorMatch], int]:
         """Read and score nominated rows until enough passed or no more are nominated.
 
@@ -296,41 +314,42 @@ class TableStore(Backlog):
         """Yield those of the nominated rows that may be returned, best first."""
         columns = ["metadata", "role", "kind", "name"] if search.filter else []
         while ahead := list(islice(nominated, LOOK_AHEAD)):
-            live = Memory.objects.using(search.using).filter(search.live, pk__in=ahead)
+            rows = Memory.objects.using(search.using).filter(pk__in=ahead)
             usable = {
                 pk
-                for pk, *seen in live.values_list("pk", *columns)
-                if not search.filter or search.filter.matches(attributes(*seen))
+                for pk, *row in rows.values_list("pk", *LIVE, *columns)
+                if search.takes(*row[:3])
+                and (not search.filter or search.filter.matches(attributes(*row[3:])))
             }
             yield from (pk for pk in ahead if pk in usable)
 
     def _read(self, search: Search, ids: list[int]) -> list[tuple[Any, ...]]:
         """Read the nominated rows that are live, with their vectors."""
-        return list(
-            Memory.objects.using(search.using)
-            .filter(search.live, pk__in=ids, embeddings__space=search.space)
-            .values_list(
-                "collection_key", "record_id", "content", "metadata", "occurred_at",
-                "role", "kind", "name", "embeddings__vector",
-            )
-        )  # fmt: skip
+        rows = Memory.objects.using(search.using).filter(
+            search.unexpired, pk__in=ids, embeddings__space=search.space
+        )
+        found = rows.values_list(*MATCHED, "embeddings__vector")
+        return [row for row in found if search.takes(*row[:3])]
 
     def _passing(self, search: Search, rows: list[tuple[Any, ...]]) -> list[VectorMatch]:
         """Of the rows read, those that the filter takes, with their exact cosines."""
         if search.filter:
             # The last word: a driver may know the filter only roughly, or not at all.
-            rows = [row for row in rows if search.filter.matches(attributes(row[3], *row[5:8]))]
-        matrix = matrix_of(search.space, [(row[1], row[-1]) for row in rows])
+            rows = [row for row in rows if search.filter.matches(attributes(*row[5:9]))]
+        matrix = matrix_of(search.space, [(row[3], row[-1]) for row in rows])
         similarities = cosines(search.vector, matrix)
-        found = []
-        for row, similarity in zip(rows, similarities.tolist(), strict=True):
-            key, record_id, content, metadata, occurred_at, role, kind, name, _ = row
-            match = VectorMatch(
-                search.collections[key], record_id, content, metadata, similarity,
-                from_database(occurred_at), role, name, kind,
-            )  # fmt: skip
-            found.append(match)
-        return found
+        return [
+            _match(search, row[:-1], similarity)
+            for row, similarity in zip(rows, similarities.tolist(), strict=True)
+        ]
+
+
+def _match(search: Search, row: Sequence[Any], similarity: float) -> VectorMatch:
+    key, occurred_at, _, record_id, content, metadata, role, kind, name = row
+    return VectorMatch(
+        search.collections[key], record_id, content, metadata, similarity,
+        from_database(occurred_at), role, name, kind,
+    )  # fmt: skip
 
 
 def _vector(query: VectorQuery) -> Vector:

@@ -47,7 +47,7 @@ DEFAULTS: dict[str, Any] = {
         "surroundings": 0.0,
         "half_life": 604800,
         "language": "english",
-        "first_share": 0.5,
+        "first_share": 0.25,
         "query_cache": 300,
     },
     "RETENTION": None,

@@ -17,8 +17,8 @@ from typing import Final
 __all__ = ["FEW", "MOST", "STEPS", "WITHIN", "surroundings"]
 
 #: How many of the best candidates are looked around, at most; and how many memories read for that.
-FEW: Final = 16
-MOST: Final = 64
+FEW: Final = 8
+MOST: Final = 32
 #: How far neighbours are off: places in the order of time, and time itself.
 STEPS: Final = 2
 WITHIN: Final = timedelta(minutes=30)

@@ -116,25 +116,26 @@ class TestShare:
             first = diary.recall("garden roses", budget=600, continuing="")
             assert 0.6 * share * 600 < first.estimated_tokens <= share * 600
 
-    def test_when_it_is_full_it_starts_afresh_within_its_share(self, diary) -> None:
-        found = diary.recall(SUBJECTS[0], budget=400, continuing="")
+    def test_when_it_is_full_it_starts_afresh_within_its_share(self, diary, settings) -> None:
+        settings.PRISM_MEMORY = {**settings.PRISM_MEMORY, "RECALL": {"first_share": 0.5}}
+        found = diary.recall(SUBJECTS[0], budget=240, continuing="")
         kinds = []
         for subject in SUBJECTS[1:] * 3:
-            before, found = found, diary.recall(subject, budget=400, continuing=found)
+            before, found = found, diary.recall(subject, budget=240, continuing=found)
             kinds.append(found.restarted)
             assert found.continued is (found.restarted == "")
             assert found.as_context().startswith(before.as_context()) is found.continued
             if found.restarted:
-                assert found.estimated_tokens <= 200
+                assert found.estimated_tokens <= 120
                 assert len(found.blocks) == 1
                 assert contents(found)[0].startswith(subject)
         assert set(kinds) == {"", "full"}
 
     def test_a_smaller_budget_than_the_last_text_is_full(self, diary) -> None:
         first = diary.recall("garden roses", budget=800, continuing="")
-        found = diary.recall("garden roses", budget=300, continuing=first)
+        found = diary.recall("garden roses", budget=first.estimated_tokens - 1, continuing=first)
         assert (found.restarted, found.continued) == ("full", False)
-        assert found.estimated_tokens <= 150
+        assert found.estimated_tokens <= 50
 
     def test_fit_counts_what_stands_before(self) -> None:
         class Characters:

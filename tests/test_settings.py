@@ -38,7 +38,7 @@ SHIPPED = {
         "surroundings": 0.0,
         "half_life": 604800,
         "language": "english",
-        "first_share": 0.5,
+        "first_share": 0.25,
         "query_cache": 300,
     },
     "RETENTION": None,

@@ -69,8 +69,8 @@ MUTANTS = [
         "expiry not enforced on read",
         "store_search",
         "stores/table.py",
-        "condition = Q(expires_at__isnull=True) | Q(expires_at__gt=to_database(self.now))",
-        "condition = Q()",
+        "from_database(now),",
+        "from_database(now) - timedelta(days=36_500),",
     ),
     Mutant(
         "score order instead of chronological",

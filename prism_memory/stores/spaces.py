@@ -77,8 +77,9 @@ def matrix_of(space: Space, vectors: Sequence[tuple[str, bytes]]) -> NDArray[np.
     Raises SpaceMismatch, naming the record, for a vector of another width.
     """
     for record_id, vector in vectors:
-        refuse_other_width(space, f"the stored vector of {record_id!r:.80}", len(vector) // 8)
-    joined = b"".join(bytes(vector) for _, vector in vectors)
+        if len(vector) != 8 * space.width:
+            refuse_other_width(space, f"the stored vector of {record_id!r:.80}", len(vector) // 8)
+    joined = b"".join(vector for _, vector in vectors)
     return np.frombuffer(joined, "<f8").reshape(len(vectors), space.width)
 
 

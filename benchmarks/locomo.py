@@ -1,12 +1,14 @@
 """Retrieval on real conversations: is the message that answers a question recalled?
 
-    python -m benchmarks.locomo PATH [--embedder DOTTED.PATH] [--json FILE]
+    python -m benchmarks.locomo PATH [--embedder DOTTED.PATH] [--only NAMES] [--json FILE]
 
 PATH is a file of conversations, one a line, in this form (LoCoMo's, converted):
 
     {"conversation": "26",
      "messages":  [{"id": "D1:1", "role": "user", "content": "Ann: Hey!", "occurred_at": "…"}, …],
      "questions": [{"question": "…", "category": "temporal", "evidence": ["D1:3", …]}, …]}
+
+``CONVERSATION`` was chosen on LoCoMo's conversations 26, 30 and 41, and on no other.
 
 Each conversation is one owner's memory. A question's evidence counts as found by its share that is
 recalled: among the best 8 and 32, or within a budget of tokens. MRR takes the best rank of any
@@ -26,6 +28,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from benchmarks.curves import curves
 
 if TYPE_CHECKING:
     from prism_memory.memory import OwnerMemory
@@ -199,16 +203,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("path", type=Path)
     parser.add_argument("--embedder", default=LOCAL, help="dotted path of an Embedder")
+    parser.add_argument("--only", help="names of conversations, with commas: 42,43")
     parser.add_argument("--json", type=Path, help="write the figures there")
+    parser.add_argument("--plot", type=Path, help="draw recall over budgets there, as SVG")
     arguments = parser.parse_args()
 
     with tempfile.TemporaryDirectory() as folder:
         configure(Path(folder) / "memories.sqlite3", arguments.embedder)
-        from prism_memory import Weighting
+        from prism_memory import CONVERSATION, Weighting
 
-        remembered = remember(load(arguments.path))
+        names = arguments.only.split(",") if arguments.only else []
+        given = [each for each in load(arguments.path) if not names or each.name in names]
+        remembered = remember(given)
         reports = {
             "relevance alone": evaluate(remembered),
+            "relevance and wording, 1 : 2": evaluate(remembered, weighting=Weighting(1, 0, 2)),
+            "CONVERSATION": evaluate(remembered, weighting=CONVERSATION),
             "0.9 relevance, 0.1 recency (30 days)": evaluate(
                 remembered, weighting=Weighting(0.9, 0.1, half_life=30 * 86_400)
             ),
@@ -217,6 +227,15 @@ def main() -> None:
             ),
         }
     show(reports)
+    if arguments.plot:
+        lines = {
+            name: [
+                (budget, report.metrics[f"recall in {budget} tokens"].mean) for budget in BUDGETS
+            ]
+            for name, report in reports.items()
+        }
+        drawn = curves(lines, across="budget, in tokens", up="evidence recalled", floor=0.5)
+        arguments.plot.write_text(drawn, "utf-8")
     if arguments.json:
         figures = {
             name: {

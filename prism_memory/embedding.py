@@ -86,6 +86,8 @@ def _embed_all(
         collection, embedder.batch_size, space=embedder.space, ids=only, after=last
     ):
         _embed(store, collection, batch, ask, run, progress)
+        if len(batch) < embedder.batch_size:
+            return
         last = batch[-1]
 
 

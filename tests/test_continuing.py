@@ -105,7 +105,8 @@ class TestText:
         first = diary.recall("garden roses", budget=900, limit=2, continuing="")
         second = diary.recall("dog bones", budget=900, limit=2, continuing=first)
         assert copy.copy(second) == second
-        flat = Recollection(list(second), counter=None)
+        flat = Recollection(earlier=[list(second)])
+        assert list(flat) == list(second)
         assert (flat == second, flat.digest() == second.digest()) == (False, False)
 
 
@@ -123,6 +124,7 @@ class TestShare:
         for subject in SUBJECTS[1:] * 3:
             before, found = found, diary.recall(subject, budget=240, continuing=found)
             kinds.append(found.restarted)
+            assert found.estimated_tokens <= 240
             assert found.continued is (found.restarted == "")
             assert found.as_context().startswith(before.as_context()) is found.continued
             if found.restarted:
@@ -148,6 +150,8 @@ class TestShare:
         for budget, count in ((whole, 2), (whole - 1, 1), (whole - 200, 0)):
             kept = fit(more, budget=budget, counter=Characters(), earlier=earlier)  # type: ignore
             assert len(kept) == count
+        long = recalled("long " * 50)
+        assert fit([long, *more], budget=whole, counter=Characters(), earlier=earlier) == more  # type: ignore
 
 
 class TestStartingAfresh:

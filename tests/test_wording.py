@@ -141,11 +141,14 @@ class TestLanguage:
 
     def test_threads_do_not_share_a_stemmer(self) -> None:
         """A stemmer keeps the word that it works on in itself."""
-        from prism_memory.words import _stem
+        from prism_memory.words import _stem, _stemmer
 
         given = [f"running{letter}s" for letter in "abcdefghijklmnopqrstuvwxyz" * 20]
         alone = [words(word, "english") for word in given]
         _stem.cache_clear()
+        with ThreadPoolExecutor(1) as pool:
+            elsewhere = pool.submit(_stemmer, "english").result()
+        assert elsewhere.__self__ is not _stemmer("english").__self__
         with ThreadPoolExecutor(8) as pool:
             assert list(pool.map(lambda word: words(word, "english"), given)) == alone
 

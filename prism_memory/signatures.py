@@ -148,7 +148,7 @@ def _width(dimensions: int) -> int:
     return max(NARROWEST, 1 << (dimensions - 1).bit_length())
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=32, typed=True)  # 64.0 is refused, also when 64 was asked for before
 def _plan(dimensions: int, bits: int) -> tuple[Block, ...]:
     """The blocks that the derivation above gives."""
     if isinstance(bits, bool) or not isinstance(bits, int) or bits <= 0 or bits % 64:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -22,7 +21,7 @@ import numpy as np
 
 from benchmarks.filling import EMBEDDER, QUERIES, handle
 from benchmarks.latency import ASKED, asked, filled
-from benchmarks.measuring import interleaved, seconds, table, write_json
+from benchmarks.measuring import interleaved, memory_grown, seconds, table, write_json
 from benchmarks.project import configure
 
 FRESH = 5
@@ -68,10 +67,9 @@ def first(path: Path, owner: str, width: int) -> None:
     from django.db import connection
 
     connection.close()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    spent = seconds(lambda: asked(owner, 0))
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    print(json.dumps({"seconds": spent, "MB": grown}))
+    with memory_grown() as grown:
+        spent = seconds(lambda: asked(owner, 0))
+    print(json.dumps({"seconds": spent, "MB": grown[0]}))
 
 
 def main() -> None:

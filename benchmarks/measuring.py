@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-__all__ = ["counted", "interleaved", "machine", "seconds", "table", "write_json"]
+__all__ = ["counted", "interleaved", "machine", "memory_grown", "seconds", "table", "write_json"]
 
 
 def seconds(call: Callable[[], Any]) -> float:
@@ -51,6 +51,25 @@ def counted(alias: str = "default") -> Iterator[list[str]]:
 
     with connections[alias].execute_wrapper(note):
         yield statements
+
+
+@contextmanager
+def memory_grown() -> Iterator[list[float]]:
+    """Note by how many MB the process's memory peaks above what it was; on Linux only."""
+    grown = [float("nan")]
+    reset, status = Path("/proc/self/clear_refs"), Path("/proc/self/status")
+    if not reset.exists():
+        yield grown
+        return
+
+    def kilobytes(name: str) -> int:
+        [line] = [line for line in status.read_text().splitlines() if line.startswith(name)]
+        return int(line.split()[1])
+
+    reset.write_text("5")  # the peak starts anew; getrusage() would remember the parent's
+    before = kilobytes("VmRSS")
+    yield grown
+    grown[0] = (kilobytes("VmHWM") - before) / 1024
 
 
 def machine() -> dict[str, Any]:

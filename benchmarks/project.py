@@ -11,7 +11,13 @@ __all__ = ["configure"]
 LOCAL = "prism_memory.embedders.LocalEmbedder"
 
 
-def configure(database: str | Path | dict[str, Any], embedder: str = LOCAL, **options: Any) -> None:
+def configure(
+    database: str | Path | dict[str, Any],
+    embedder: str = LOCAL,
+    *,
+    migrate: bool = True,
+    **options: Any,
+) -> None:
     """Set Django up over a new SQLite file, or the database that a dict describes, and migrate it.
 
     ``options`` go to ``PRISM_MEMORY``.
@@ -31,7 +37,8 @@ def configure(database: str | Path | dict[str, Any], embedder: str = LOCAL, **op
         PRISM_MEMORY={"EMBEDDER": {"BACKEND": embedder}, "QUEUE": "inline", **options},
     )
     django.setup()
-    call_command("migrate", verbosity=0)
+    if migrate:
+        call_command("migrate", verbosity=0)
 
 
 def sqlite(path: str | Path) -> dict[str, Any]:

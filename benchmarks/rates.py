@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.filling import EMBEDDER, QUERIES, SPACE, handle, random_vectors
-from benchmarks.measuring import counted, table, write_json
+from benchmarks.measuring import counted, memory_grown, table, write_json
 from benchmarks.project import configure, sqlite
 
 __all__ = ["backfill", "forget", "remember_six"]
@@ -114,8 +114,6 @@ def remember_six(rounds: int = 60) -> dict[str, Any]:
 
 def backfill(rows: int) -> dict[str, Any]:
     """embed_pending() of many, with the embedder's own time taken off."""
-    import resource
-
     from prism_memory import backends
     from prism_memory.models import Embedding, MemoryKind, SignaturePage
     from prism_memory.stores import VectorRecord, stores
@@ -142,9 +140,8 @@ def backfill(rows: int) -> dict[str, Any]:
 
     type(embedder).embed = lambda self, texts: embed(texts)  # type: ignore[method-assign]
     type(embedder).batch_size = 1_024
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    clock, processor = timed(memory.embed_pending)
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    with memory_grown() as grown:
+        clock, processor = timed(memory.embed_pending)
     embeddings, pages = Bare(EMBEDDINGS), Bare(PAGES)
     execute((f"DELETE FROM {EMBEDDINGS} WHERE id > %s", [(0,)]))
     execute((f"DELETE FROM {PAGES} WHERE id > %s", [(0,)]))
@@ -161,7 +158,7 @@ def backfill(rows: int) -> dict[str, Any]:
     assert Embedding.objects.filter(space__name=SPACE).count() == rows
     assert sum(SignaturePage.objects.values_list("size", flat=True)) == rows
     return {
-        "MB more": grown,
+        "MB more": grown[0],
         **compared([(clock - spent[0], processor - spent[1])], [bare_seconds]),
     }
 

@@ -125,10 +125,10 @@ def statements(stored: Any) -> Iterator[tuple[str, float, str, float]]:
         memory.remember(messages(2, 60))
     with counted() as repeated:
         memory.remember(messages(2, 60))
-    yield "statements of remember(), six messages", len(six), "≤", 12
+    yield "statements of remember(), six messages", len(six), "≤", 11
     # SQLite takes 999 parameters a statement, 52 memories.
     yield "statements of remember(), sixty", len(sixty), "≤", len(six) + 1
-    yield "statements of remember(), a repeat", len(repeated), "≤", 4
+    yield "statements of remember(), a repeat", len(repeated), "≤", 3
     for turn in range(3, 20):
         memory.remember(messages(turn))
     with counted() as erased:

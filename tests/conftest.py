@@ -6,9 +6,14 @@ import os
 
 import pytest
 from django.core.cache import cache
+from hypothesis import settings
 
 from prism_memory import backends
 from prism_memory.models import Memory
+
+# No test is timed: a busy machine is no defect.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 #: Tests that need a service are there when a variable names it, and then they never skip.
 collect_ignore = [] if "PRISM_TEST_REDIS" in os.environ else ["redis"]

@@ -11,8 +11,8 @@ from hypothesis import settings
 from prism_memory import backends
 from prism_memory.models import Memory
 
-# No test is timed: a busy machine is no defect.
-settings.register_profile("untimed", deadline=None)
+# No test is timed: a busy machine is no defect. CI tries the same examples every time.
+settings.register_profile("untimed", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("untimed")
 
 #: Tests that need a service are there when a variable names it, and then they never skip.

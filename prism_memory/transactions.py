@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -15,7 +17,9 @@ BATCH = 5_000
 Key = TypeVar("Key", int, str)
 Result = TypeVar("Result")
 
-ATTEMPTS = 5
+ATTEMPTS = 10
+#: Seconds up to which the first victim waits, by chance; then up to twice as long, and so on.
+FIRST_WAIT = 0.005
 #: What MariaDB and PostgreSQL call a deadlock.
 DEADLOCKS = {1213, "40P01"}
 
@@ -26,13 +30,15 @@ def repeated(using: str, work: Callable[[], Result]) -> Result:
     All writers lock in one order, but InnoDB also locks the gaps that inserts go to, and picks a
     victim. Inside a transaction of the caller's, which is lost with it, the error is raised.
     """
-    for _ in range(0 if connections[using].in_atomic_block else ATTEMPTS - 1):
+    for attempt in range(0 if connections[using].in_atomic_block else ATTEMPTS - 1):
         try:
             return work()
         except OperationalError as error:
             cause = error.__cause__
             if not DEADLOCKS.intersection([getattr(cause, "sqlstate", None), *error.args[:1]]):
                 raise
+        # Those that met go on at different times, or they would meet again.
+        time.sleep(random.uniform(0, FIRST_WAIT * 2**attempt))  # noqa: S311 - no secret
     return work()
 
 

@@ -16,8 +16,8 @@ from django.conf import settings as django_settings
 from django.core.signals import setting_changed
 
 from .exceptions import ConfigurationError
+from .languages import LANGUAGES
 from .texts import unstorable
-from .words import LANGUAGES
 
 __all__ = ["DEFAULTS", "BackendEntry", "MemorySettings", "Once", "problems", "settings"]
 

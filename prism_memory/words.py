@@ -19,13 +19,8 @@ from typing import Final
 
 from .exceptions import ConfigurationError
 
-__all__ = ["COMMON", "LANGUAGES", "words"]
+__all__ = ["COMMON", "words"]
 
-_LANGUAGES: Final = """
-    arabic armenian basque catalan czech danish dutch english esperanto estonian finnish french
-    german greek hindi hungarian indonesian irish italian lithuanian nepali norwegian persian polish
-    portuguese romanian russian serbian sesotho spanish swedish tamil turkish yiddish
-"""
 _ENGLISH: Final = """
     a about above after again against all am an and any are aren as at be because been before being
     below between both but by can cannot could couldn d did didn do does doesn doing don down during
@@ -36,8 +31,6 @@ _ENGLISH: Final = """
     to too under until up ve very was wasn we were weren what when where which while who whom why
     will with won would wouldn you your yours yourself yourselves
 """
-#: What ``RECALL["language"]`` may be, besides None: the languages of snowballstemmer 3.1.
-LANGUAGES: Final = frozenset(_LANGUAGES.split())
 #: Words that say nothing of a subject, by language; for others their frequency has to tell.
 COMMON: Final = {"english": frozenset(_ENGLISH.split())}
 

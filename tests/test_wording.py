@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from prism_memory import CONVERSATION, Weighting
 from prism_memory.exceptions import ConfigurationError
+from prism_memory.languages import LANGUAGES
 from prism_memory.wording import K1, B, Wording
-from prism_memory.words import LANGUAGES, words
+from prism_memory.words import words
 from tests.searching import vectors_read
 
 TEXTS = [

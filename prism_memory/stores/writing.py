@@ -25,7 +25,6 @@ from .spaces import refuse_other_bits, refuse_other_width
 if TYPE_CHECKING:
     from django.db.models import QuerySet
 
-    from ..metadata import Scalar
     from ..vectors import Vector
     from .contract import VectorRecord
 

@@ -13,6 +13,8 @@ __all__ = [
     "EmbeddingInvalid",
     "EmbeddingUnavailable",
     "EncodingUnavailable",
+    "IndexNotReady",
+    "IndexUnavailable",
     "InvalidArgument",
     "InvalidContinuation",
     "InvalidFilter",
@@ -104,6 +106,14 @@ class EmbeddingUnavailable(PrismMemoryError):
 
 class EmbeddingInvalid(EmbeddingUnavailable):
     """The embedding provider delivered something other than one usable vector a text."""
+
+
+class IndexUnavailable(PrismMemoryError):
+    """The server of a store's index did not answer. What is stored stays stored."""
+
+
+class IndexNotReady(PrismMemoryError):
+    """A store's index was never compared with the tables, so a search might miss memories."""
 
 
 class TextRefused(PrismMemoryError):

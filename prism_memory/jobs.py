@@ -24,6 +24,8 @@ __all__ = ["connect", "embed_collection", "schedule"]
 
 logger = logging.getLogger("prism_memory.embedding")
 
+#: Seconds between looks at what another worker has claimed.
+LOOK = 0.25
 #: Seconds after which a job leaves the rest to a successor, so that no backlog outlives its limit.
 JOB_SECONDS = 120.0
 
@@ -42,6 +44,7 @@ class Note:
         for collection, ids in written.items():
             if not queue().enqueue(alias, collection):
                 _embed_inline(alias, collection, list(ids), deadline)
+                _settle_inline(deadline)
 
 
 # One note a connection, that is, a thread and a database.
@@ -104,12 +107,23 @@ def _embed_inline(alias: str, collection: str, ids: list[str], deadline: float) 
     )
 
 
+def _settle_inline(deadline: float) -> None:
+    from .stores import indexes
+
+    try:
+        indexes.settle(deadline, sparing=True)
+    except Exception as error:  # noqa: BLE001 - the caller's work is done; all stays noted
+        words = isinstance(error, PrismMemoryError)
+        reason = str(error) if words else f"{type(error).__module__}.{type(error).__qualname__}"
+        logger.warning("An index was not told of all changes: %s", reason)
+
+
 def embed_collection(alias: str, collection: str) -> None:
-    """The job: embed whatever waits in a collection until nothing is left.
+    """The job: embed whatever waits in a collection, and tell all indexes, until nothing is left.
 
     Its arguments are keys only. It may run twice, late, beside another, or after the records are
     gone. Raises EmbeddingUnavailable when the provider is at fault, so that the queue shows it; the
-    records stay pending, and the next job finds them.
+    records stay pending, and the next job finds them. Raises IndexUnavailable likewise.
     """
     from .answers import Ask
     from .embedding import embed_claimed
@@ -117,5 +131,19 @@ def embed_collection(alias: str, collection: str) -> None:
 
     ask = Ask(interrupts=queue().interrupts())
     until = time.monotonic() + JOB_SECONDS
-    if embed_claimed(stores[alias], collection, ask=ask, until=until).unfinished:
+    try:
+        run = embed_claimed(stores[alias], collection, ask=ask, until=until)
+    finally:
+        # What was forgotten leaves the indexes, whatever became of the embedding.
+        told = _settle(until)
+    if run.unfinished or not told:
         queue().enqueue(alias, collection)
+
+
+def _settle(until: float) -> bool:
+    """Tell all indexes, and wait for what another worker has claimed, which it may not live to."""
+    from .stores import indexes
+
+    while not (told := indexes.settle(until)) and time.monotonic() < until:
+        time.sleep(LOOK)
+    return told

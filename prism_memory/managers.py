@@ -69,6 +69,7 @@ class MemoryQuerySet(models.QuerySet):  # type: ignore[type-arg]
     def _delete_at_once(self) -> tuple[int, dict[str, int]]:
         from .models import Embedding
         from .pages import remove
+        from .stores import indexes
 
         using = self.db
         everything = self.model._base_manager.using(using)
@@ -82,6 +83,7 @@ class MemoryQuerySet(models.QuerySet):  # type: ignore[type-arg]
             keys = {name: digest("collection", name) for name in set(names.values())}
             doomed = {pk: keys[name] for pk, name in names.items()}
             vectors = Embedding.objects.using(using)
+            indexes.removing(using, doomed)
             remove(using, doomed)
             # By primary key: neighbours in the table go together.
             for ids in id_batches(using, sorted(doomed)):

@@ -1,4 +1,4 @@
-"""The tables: memories, their vectors, and the packed pages that are searched."""
+"""The tables: memories, their vectors, the pages that are searched, and what indexes know."""
 
 from __future__ import annotations
 
@@ -17,7 +17,15 @@ from .texts import embedded_text
 if TYPE_CHECKING:
     from .metadata import Scalar
 
-__all__ = ["Embedding", "Memory", "MemoryKind", "SignaturePage", "Space"]
+__all__ = [
+    "Embedding",
+    "IndexChange",
+    "IndexState",
+    "Memory",
+    "MemoryKind",
+    "SignaturePage",
+    "Space",
+]
 
 
 class MemoryKind(models.TextChoices):
@@ -157,3 +165,60 @@ class SignaturePage(models.Model):
 
     def __str__(self) -> str:
         return f"page {self.pk}: {self.size} signatures"
+
+
+class IndexState(models.Model):
+    """The index that a store keeps beside the tables for one space.
+
+    While this row is there, and awake, every writer tells the index of what it writes. A search is
+    refused until ``ready_at`` is set: at the birth of the space, or by ``memory_rebuild``. Whoever
+    writes without knowing the store (its settings are older, or newer) puts the row to sleep, since
+    from then on the index may lack something.
+    """
+
+    key = DigestField("index", "alias", "place")
+    alias = models.CharField(_("store"), max_length=255)
+    place = models.TextField(_("place"))
+    space = models.ForeignKey(Space, models.CASCADE, related_name="indexes")
+    ready_at = models.DateTimeField(_("ready since"), null=True)
+    #: The rebuild that is at work, or else "".
+    rebuild = models.CharField(_("rebuild"), max_length=32, blank=True)
+
+    class Meta:
+        verbose_name = _("state of an index")
+        verbose_name_plural = _("states of indexes")
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["key", "space"], name="prism_memory_index_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"the index of {self.alias!r} for space {self.space_id}"
+
+
+class IndexChange(models.Model):
+    """What an index outside the database has still to be told; the outbox.
+
+    Written in the transaction that changes the vectors, and deleted when the index has confirmed.
+    """
+
+    class Action(models.IntegerChoices):
+        PREPARE = 0, _("prepare")
+        ADD = 1, _("add")
+        REMOVE = 2, _("remove")
+
+    index = models.ForeignKey(IndexState, models.CASCADE, related_name="changes")
+    action = models.PositiveSmallIntegerField(_("action"), choices=Action.choices)
+    entry_id = models.BigIntegerField(_("entry"), help_text=_("The key of the embedding."))
+    collection_key = models.CharField(max_length=DIGEST_LENGTH, blank=True)
+    claimed_until = models.DateTimeField(_("claimed until"), null=True)
+
+    class Meta:
+        verbose_name = _("change of an index")
+        verbose_name_plural = _("changes of indexes")
+        indexes = [
+            models.Index(fields=["index", "action", "id"], name="prism_memory_change_next"),
+            models.Index(fields=["index", "entry_id"], name="prism_memory_change_entry"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_action_display()} {self.entry_id}"

@@ -111,7 +111,7 @@ MUTANTS = [
     Mutant(
         "a missing space filter",
         "spaces",
-        "stores/database.py",
+        "stores/nominating.py",
         "collection_key__in=list(search.collections), space=search.space",
         "collection_key__in=list(search.collections)",
     ),

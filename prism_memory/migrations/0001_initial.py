@@ -141,7 +141,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="SignaturePage",
+            name="IndexState",
             fields=[
                 (
                     "id",
@@ -149,32 +149,28 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("collection_key", models.CharField(max_length=64)),
-                ("size", models.PositiveIntegerField()),
-                ("first_id", models.BigIntegerField()),
-                ("last_id", models.BigIntegerField()),
-                ("ids", models.BinaryField()),
-                ("signatures", models.BinaryField()),
-                ("tokens", models.BinaryField()),
-                ("token_counts", models.BinaryField()),
+                (
+                    "key",
+                    prism_memory.fields.DigestField(
+                        "index", "alias", "place", editable=False, max_length=64
+                    ),
+                ),
+                ("alias", models.CharField(max_length=255, verbose_name="store")),
+                ("place", models.TextField(verbose_name="place")),
+                ("ready_at", models.DateTimeField(null=True, verbose_name="ready since")),
+                ("rebuild", models.CharField(blank=True, max_length=32, verbose_name="rebuild")),
                 (
                     "space",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="indexes",
                         to="prism_memory.space",
                     ),
                 ),
             ],
             options={
-                "verbose_name": "signature page",
-                "verbose_name_plural": "signature pages",
-                "indexes": [
-                    models.Index(
-                        fields=["collection_key", "space", "size", "first_id", "last_id"],
-                        name="prism_memory_page",
-                    )
-                ],
+                "verbose_name": "state of an index",
+                "verbose_name_plural": "states of indexes",
             },
         ),
         migrations.CreateModel(
@@ -216,11 +212,96 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "embedding",
                 "verbose_name_plural": "embeddings",
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("memory", "space"), name="prism_memory_embedding_once"
+            },
+        ),
+        migrations.CreateModel(
+            name="IndexChange",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "action",
+                    models.PositiveSmallIntegerField(
+                        choices=[(0, "prepare"), (1, "add"), (2, "remove")], verbose_name="action"
+                    ),
+                ),
+                (
+                    "entry_id",
+                    models.BigIntegerField(
+                        help_text="The key of the embedding.", verbose_name="entry"
+                    ),
+                ),
+                ("collection_key", models.CharField(blank=True, max_length=64)),
+                ("claimed_until", models.DateTimeField(null=True, verbose_name="claimed until")),
+                (
+                    "index",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="changes",
+                        to="prism_memory.indexstate",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "change of an index",
+                "verbose_name_plural": "changes of indexes",
+                "indexes": [
+                    models.Index(fields=["index", "action", "id"], name="prism_memory_change_next"),
+                    models.Index(fields=["index", "entry_id"], name="prism_memory_change_entry"),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="SignaturePage",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("collection_key", models.CharField(max_length=64)),
+                ("size", models.PositiveIntegerField()),
+                ("first_id", models.BigIntegerField()),
+                ("last_id", models.BigIntegerField()),
+                ("ids", models.BinaryField()),
+                ("signatures", models.BinaryField()),
+                ("tokens", models.BinaryField()),
+                ("token_counts", models.BinaryField()),
+                (
+                    "space",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="prism_memory.space",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "signature page",
+                "verbose_name_plural": "signature pages",
+                "indexes": [
+                    models.Index(
+                        fields=["collection_key", "space", "size", "first_id", "last_id"],
+                        name="prism_memory_page",
                     )
                 ],
             },
+        ),
+        migrations.AddConstraint(
+            model_name="indexstate",
+            constraint=models.UniqueConstraint(
+                fields=("key", "space"), name="prism_memory_index_once"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="embedding",
+            constraint=models.UniqueConstraint(
+                fields=("memory", "space"), name="prism_memory_embedding_once"
+            ),
         ),
     ]

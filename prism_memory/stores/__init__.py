@@ -1,5 +1,6 @@
 """Stores: where records and their vectors live, and how the nearest are found."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .contract import (
@@ -15,13 +16,22 @@ from .registry import default_store, stores
 
 if TYPE_CHECKING:
     from .database import DatabaseStore
+    from .indexed import Entry, IndexedStore
+    from .nominating import Nominations
+    from .outbox import OutboxStore
+    from .searches import Search
     from .table import TableStore
 
 __all__ = [
     "DatabaseStore",
     "Durability",
+    "Entry",
+    "IndexedStore",
     "Matches",
     "Neighbours",
+    "Nominations",
+    "OutboxStore",
+    "Search",
     "TableStore",
     "VectorMatch",
     "VectorQuery",
@@ -31,15 +41,19 @@ __all__ = [
     "stores",
 ]
 
+#: These import numpy, or models, which start-up should not pay for.
+LATER = {
+    "DatabaseStore": ".database",
+    "Entry": ".entries",
+    "IndexedStore": ".indexed",
+    "Nominations": ".nominating",
+    "OutboxStore": ".outbox",
+    "Search": ".searches",
+    "TableStore": ".table",
+}
+
 
 def __getattr__(name: str) -> Any:
-    # These import numpy, which start-up should not pay for.
-    if name == "DatabaseStore":
-        from .database import DatabaseStore
-
-        return DatabaseStore
-    if name == "TableStore":
-        from .table import TableStore
-
-        return TableStore
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(LATER[name], __name__), name)

@@ -227,6 +227,12 @@ class VectorStore:
     #: Whether content can be lost. An index that can be rebuilt does not make a store volatile.
     durability: Durability = Durability.VOLATILE
 
+    #: Whether it is an IndexedStore, whose index is kept in step even while it isn't ``STORE``.
+    keeps_index: bool = False
+
+    #: The key in STORES, or that of ``stores.register()``; set by the registry.
+    alias: str = ""
+
     #: How many vectors a search scores exactly, unless its limit asks for more.
     candidates: int = 256
 
@@ -360,3 +366,13 @@ class VectorStore:
     def pending(self, collection: str, space: str) -> int:
         """Count the live records that lack a vector in ``space``."""
         return len(self.unembedded(collection, None, space=space))
+
+    def settle(self, deadline: float | None = None) -> bool:
+        """Bring what stands beside the records up to date; return whether all of it is.
+
+        For a store with an index outside the database, which is told of changes after they were
+        committed. Stops at ``deadline``, a ``time.monotonic()``. What another process is telling
+        just now is not waited for. Raises IndexUnavailable when the index's server does not answer;
+        what it has not been told stays noted.
+        """
+        return True

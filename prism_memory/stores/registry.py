@@ -60,6 +60,7 @@ class Stores:
             )
         if settings().require_durable and store.durability is Durability.VOLATILE:
             raise volatile(setting, store)
+        store.alias = alias
         return store
 
 

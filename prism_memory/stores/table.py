@@ -9,7 +9,6 @@ come back from an index.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -34,6 +33,7 @@ from .contract import (
     VectorRecord,
     check_identifier,
 )
+from .nominating import Nominations, completed
 from .reading import Candidate, candidates
 from .searches import Search
 from .spaces import matrix_of, refuse_other_bits, refuse_other_spaces, refuse_other_width
@@ -48,16 +48,6 @@ LIVE = ("collection_key", "occurred_at", "expires_at")
 MATCHED = (*LIVE, "record_id", "content", "metadata", "role", "kind", "name")
 #: A larger limit is not told apart: there are no more rows than keys.
 MOST = 2**63 - 1
-
-
-@dataclass(frozen=True)
-class Nominations:
-    """Rows that may be near, best first, without repeats, and how many they were chosen from."""
-
-    ranked: int
-    ids: Iterable[int]
-    #: Vectors that the driver itself read in full.
-    scored: int = 0
 
 
 class TableStore(Backlog):
@@ -166,7 +156,7 @@ class TableStore(Backlog):
         if search is None:
             return Matches()
         nominations = self.nominate(search)
-        nominated = iter(nominations.ids)
+        nominated = completed(search, nominations)
         if conditions or 2 * limit > search.wanted:
             matches, scored = self._scored(search, nominated)
         else:

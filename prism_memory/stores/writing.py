@@ -11,7 +11,7 @@ import numpy as np
 from django.db import connections
 
 from ..digests import digest
-from ..filters import AttributeTokens, attribute_tokens, attributes
+from ..filters import AttributeTokens, attributes
 from ..inserting import insert
 from ..metadata import Scalar, encode, normalise_metadata
 from ..models import Embedding, Memory, Space
@@ -20,18 +20,17 @@ from ..signatures import signatures
 from ..texts import embedded_text
 from ..timestamps import from_database, spread, to_database
 from ..transactions import id_batches, write_transaction
+from ..vectors import Vector
+from . import indexes
 from .spaces import refuse_other_bits, refuse_other_width
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
 
-    from ..vectors import Vector
     from .contract import VectorRecord
 
     #: By key: the records of that key, each with the time that it gets if it gives none.
     Given = Mapping[str, Sequence[tuple[VectorRecord, datetime]]]
-    #: Of a page: a memory's key, its signature, its tokens.
-    Entry = tuple[int, bytes, Sequence[int]]
 
 __all__ = ["collection_key", "record_key", "write_records", "write_vectors"]
 
@@ -225,19 +224,41 @@ def _update(using: str, changes: Sequence[tuple[Memory, set[str]]]) -> None:
         alike[tuple(sorted(changed))].append(row)
     for fields, rows in alike.items():
         Memory.objects.using(using).bulk_update(rows, fields, batch_size=BATCH)
-    remove(using, {pk: row.collection_key for pk, row in {**reworded, **retagged}.items()})
-    embeddings = Embedding.objects.using(using)
-    for ids in id_batches(using, list(reworded)):
-        embeddings.filter(memory_id__in=ids).delete()
-    entries: dict[tuple[str, int], list[Entry]] = defaultdict(list)
-    for ids in id_batches(using, list(retagged)):
-        held = embeddings.filter(memory_id__in=ids)
-        for pk, space_id, signature in held.values_list("memory_id", "space_id", "signature"):
-            row = retagged[pk]
-            tokens = attribute_tokens(row.collection, row.attributes)
-            entries[row.collection_key, space_id].append((pk, bytes(signature), tokens))
-    for (key, space_id), group in sorted(entries.items()):
-        add(using, key, space_id, group)
+    # Inserted anew: what an index was told of a vector, its attributes included, never changes.
+    kept = _vectors_of(using, retagged)
+    _remove_vectors(using, {pk: row.collection_key for pk, row in {**reworded, **retagged}.items()})
+    for (_, space), pairs in kept:
+        _insert_vectors(using, space, pairs)
+
+
+def _vectors_of(
+    using: str, rows: Mapping[int, Memory]
+) -> list[tuple[tuple[str, Space], list[tuple[Embedded, Vector]]]]:
+    """The vectors of some memories by collection and space, in the order in which all write."""
+    grouped: dict[tuple[str, Space], list[tuple[Embedded, Vector]]] = defaultdict(list)
+    vectors = Embedding.objects.using(using).select_related("space")
+    for ids in id_batches(using, list(rows)):
+        for held in vectors.filter(memory_id__in=ids):
+            row = rows[held.memory_id]
+            embedded = Embedded(*(getattr(row, name) for name in Embedded._fields))
+            vector = Vector.from_bytes(held.vector)
+            grouped[row.collection_key, held.space].append((embedded, vector))
+    return sorted(grouped.items(), key=lambda item: (item[0][0], item[0][1].pk))
+
+
+def _remove_vectors(
+    using: str, collection_keys: Mapping[int, str], space: Space | None = None
+) -> None:
+    """Delete the vectors of memories, given with their collection's key, in one space or in all."""
+    if not collection_keys:
+        return
+    indexes.removing(using, collection_keys, space)
+    remove(using, collection_keys, None if space is None else space.pk)
+    vectors = Embedding.objects.using(using)
+    if space is not None:
+        vectors = vectors.filter(space=space)
+    for ids in id_batches(using, list(collection_keys)):
+        vectors.filter(memory_id__in=ids).delete()
 
 
 def write_vectors(
@@ -265,7 +286,7 @@ def write_vectors(
             for batch in _batches(keys)
             for row in _locked(using, batch).values_list(*Embedded._fields)
         ]
-        return _attach(using, space, [(row, vectors[row.record_id]) for row in rows], bits, texts)
+        return _attach(using, space, [(row, vectors[row.record_id]) for row in rows], texts)
 
 
 def _batches(keys: list[str]) -> Iterator[list[str]]:
@@ -273,9 +294,11 @@ def _batches(keys: list[str]) -> Iterator[list[str]]:
 
 
 def _space(using: str, name: str, width: int, bits: int) -> Space:
-    space, _ = Space.objects.using(using).get_or_create(
+    space, born = Space.objects.using(using).get_or_create(
         key=space_key(name), defaults={"name": name, "width": width, "bits": bits}
     )
+    if born:
+        indexes.begin(using, space)
     return space
 
 
@@ -283,7 +306,6 @@ def _attach(
     using: str,
     space: Space,
     pairs: Sequence[tuple[Embedded, Vector]],
-    bits: int,
     texts: Mapping[str, str] | None,
 ) -> int:
     embeddings = Embedding.objects.using(using).filter(space=space)
@@ -302,11 +324,8 @@ def _attach(
             fresh.append((row, vector))
         elif texts is None and held[row.pk] != vector.to_bytes():
             replaced.append((row, vector))
-    outdated = {row.pk: row.collection_key for row, _ in replaced}
-    remove(using, outdated, space.pk)
-    for ids in id_batches(using, list(outdated)):
-        embeddings.filter(memory_id__in=ids).delete()
-    _insert_vectors(using, space, fresh + replaced, bits)
+    _remove_vectors(using, {row.pk: row.collection_key for row, _ in replaced}, space)
+    _insert_vectors(using, space, fresh + replaced)
     recovered = [row.pk for row, _ in fresh if row.failure]
     for ids in id_batches(using, recovered):
         Memory.objects.using(using).filter(pk__in=ids).update(
@@ -316,12 +335,11 @@ def _attach(
     return len(fresh) + len(replaced) + same
 
 
-def _insert_vectors(
-    using: str, space: Space, pairs: Sequence[tuple[Embedded, Vector]], bits: int
-) -> None:
+def _insert_vectors(using: str, space: Space, pairs: Sequence[tuple[Embedded, Vector]]) -> None:
+    """Insert vectors of one collection, which no row holds yet."""
     if not pairs:
         return
-    signs = signatures(np.stack([vector.values for _, vector in pairs]), bits)
+    signs = signatures(np.stack([vector.values for _, vector in pairs]), space.bits)
     insert(
         using,
         Embedding,
@@ -331,9 +349,15 @@ def _insert_vectors(
             for (row, vector), sign in zip(pairs, signs, strict=True)
         ],
     )
-    tokens = AttributeTokens(pairs[0][0].collection)
+    collection, key = pairs[0][0].collection, pairs[0][0].collection_key
+    made = AttributeTokens(collection)
+    tokens = [made(attributes(row.metadata, row.role, row.kind, row.name)) for row, _ in pairs]
     entries = [
-        (row.pk, sign.tobytes(), tokens(attributes(row.metadata, row.role, row.kind, row.name)))
-        for (row, _), sign in zip(pairs, signs, strict=True)
+        (row.pk, sign.tobytes(), held)
+        for (row, _), sign, held in zip(pairs, signs, tokens, strict=True)
     ]
-    add(using, pairs[0][0].collection_key, space.pk, entries)
+    add(using, key, space.pk, entries)
+    vectors = {
+        row.pk: (vector.values, held) for (row, vector), held in zip(pairs, tokens, strict=True)
+    }
+    indexes.added(using, space, collection, key, vectors)

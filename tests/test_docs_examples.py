@@ -144,6 +144,6 @@ def test_the_model_changes_as_described(namespace, settings, transactional_db) -
     for setting in (old, new):  # both serve, until the old space is removed
         settings.PRISM_MEMORY = setting
         assert [found.id for found in memory.recall("bank")] == [id]
-    namespace["remove_space"]("fake@64/named-1")
+    assert namespace["remove_space"]("fake@64/named-1") == 1
     assert [found.id for found in memory.recall("bank")] == [id]
     assert memory.forget() == 1

@@ -19,9 +19,9 @@ FACES = {
     prism_memory: ["CONVERSATION", "Provenance", "Weighting", "__version__"],
     embedders: ["TEXT_FORMAT", "Embedder", "LiteLLMEmbedder", "LocalEmbedder"],
     stores: [
-        *("DatabaseStore", "Durability", "Matches", "Neighbours", "TableStore"),
-        *("VectorMatch", "VectorQuery"),
-        *("VectorRecord", "VectorStore", "default_store", "stores"),
+        *("DatabaseStore", "Durability", "Entry", "IndexedStore", "Matches", "Neighbours"),
+        *("Nominations", "OutboxStore", "Search", "TableStore", "VectorMatch", "VectorQuery"),
+        *("VectorRecord", "VectorStore", "default_store", "remove_space", "stores"),
     ],
     tokens: ["HeuristicCounter", "TiktokenCounter", "TokenCounter"],
 }

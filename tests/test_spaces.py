@@ -7,11 +7,18 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from prism_memory.exceptions import ConfigurationError, InvalidVector, SpaceMismatch
+from prism_memory.exceptions import (
+    ConfigurationError,
+    IndexUnavailable,
+    InvalidArgument,
+    InvalidVector,
+    SpaceMismatch,
+)
 from prism_memory.models import Embedding, Memory, Space
-from prism_memory.stores import DatabaseStore
+from prism_memory.stores import DatabaseStore, remove_space, stores
 from prism_memory.vectors import Vector
 from tests.invariants import check_tables
+from tests.remote_index import RemoteIndex
 from tests.searching import EXACT, at, ids, query, record
 
 pytestmark = pytest.mark.django_db
@@ -170,3 +177,37 @@ class TestAttach:
         assert ids(STORE.search(query())) == ["a", "c"]
         assert STORE.search(query())[0].similarity == pytest.approx(1.0)
         check_tables()
+
+
+class TestRemoval:
+    def test_all_vectors_go_and_memories_stay(self) -> None:
+        EXACT.upsert([record("a", [1, 0], space="old"), record("b", [1, 0], space="old")])
+        EXACT.attach("c", {"a": [1, 0, 0]}, "new")
+        assert remove_space("old") == 2
+        assert ids(EXACT.search(query([1, 0, 0], space="new"))) == ["a"]
+        assert EXACT.count("c") == 2
+        assert [each.id for each in EXACT.unembedded("c")] == ["b"]
+        assert not Space.objects.filter(name="old").exists()
+        check_tables()
+
+    def test_an_unknown_space_is_refused(self) -> None:
+        EXACT.upsert([record("a", [1, 0], space="old")])
+        with pytest.raises(InvalidArgument, match=r"no space 'odl'\. Spaces: 'old'"):
+            remove_space("odl")
+
+    @pytest.mark.django_db(transaction=True)
+    def test_it_leaves_the_indexes_too_or_stays_whole(self) -> None:
+        remote = RemoteIndex()
+        stores.register("remote", remote)
+        try:
+            EXACT.upsert([record("a", [1, 0], space="old")])
+            assert remote.server.spaces
+            remote.server.down = True
+            with pytest.raises(IndexUnavailable):
+                remove_space("old")
+            assert Embedding.objects.count() == 1
+            remote.server.down = False
+            remove_space("old")
+            assert not remote.server.spaces
+        finally:
+            stores.unregister("remote")

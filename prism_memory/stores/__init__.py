@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .nominating import Nominations
     from .outbox import OutboxStore
     from .searches import Search
+    from .space_removal import remove_space
     from .table import TableStore
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "VectorRecord",
     "VectorStore",
     "default_store",
+    "remove_space",
     "stores",
 ]
 
@@ -50,6 +52,7 @@ LATER = {
     "OutboxStore": ".outbox",
     "Search": ".searches",
     "TableStore": ".table",
+    "remove_space": ".space_removal",
 }
 
 

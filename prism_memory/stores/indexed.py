@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..digests import digest
 from ..exceptions import IndexNotReady
 from ..models import IndexState
+from . import indexes
 from .entries import Entry
 from .nominating import Nominations, by_vector
 from .options import one_of, whole_number
@@ -17,10 +18,17 @@ if TYPE_CHECKING:
     from ..models import Space
     from .searches import Search
 
-__all__ = ["Entry", "IndexedStore"]
+__all__ = ["Entry", "IndexedStore", "Untold"]
 
 #: Each look into the index asks for so many times what the one before did.
 WIDENING = 4
+
+
+class Untold(NamedTuple):
+    """How many changes an index has not heard of yet."""
+
+    to_add: int = 0
+    to_remove: int = 0
 
 
 class IndexedStore(TableStore):
@@ -94,12 +102,27 @@ class IndexedStore(TableStore):
         """Make sure that entries of a space can be taken up; if ``fresh``, drop what there is."""
         raise NotImplementedError
 
-    def load(self, using: str, state: IndexState, entries: Sequence[Entry]) -> None:
-        """Take up many entries, as ``index()`` does; called by the rebuild."""
-        self.index(using, state, entries)
+    def load(self, using: str, state: IndexState, ids: Sequence[int]) -> None:
+        """Take up entries that the rebuild found missing. In no transaction."""
+        indexes.tell(using, self, state, ids)
 
     def remove(self, using: str, state: IndexState, ids: Sequence[int]) -> None:
         """Drop entries whose embeddings are gone; called by the rebuild."""
+        raise NotImplementedError
+
+    def untold(self, collection_key: str | None = None) -> Untold:
+        """Count what the index has still to add and to remove, in one collection or in all.
+
+        For an index in the same transaction as the tables, nothing.
+        """
+        return Untold()
+
+    def noted(self, using: str, state: IndexState, ids: Sequence[int]) -> set[int]:
+        """Return those of the ids that the index is going to hear of, so need no mending."""
+        return set()
+
+    def drop(self, using: str, space: Space) -> None:
+        """Drop all that the index holds of a space, because the space is removed."""
         raise NotImplementedError
 
     def finish(self, using: str, space: Space) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from django.db import connections
 from django.db.models import Exists, OuterRef, Q
@@ -28,7 +28,7 @@ from ..inserting import insert
 from ..models import IndexChange, IndexState
 from ..transactions import id_batches, repeated, write_transaction
 from .entries import Entry, existing, read_entries
-from .indexed import IndexedStore
+from .indexed import IndexedStore, Untold
 from .writing import collection_key, space_key
 
 if TYPE_CHECKING:
@@ -36,20 +36,13 @@ if TYPE_CHECKING:
 
     from ..models import Space
 
-__all__ = ["OutboxStore", "Untold"]
+__all__ = ["OutboxStore"]
 
 PREPARE, ADD, REMOVE = IndexChange.Action
 #: Changes that are claimed, and told, at a time.
 BATCH = 500
 #: A claim lasts so many times as long as one call to the server may take; then others take it up.
 LEASE = 6
-
-
-class Untold(NamedTuple):
-    """How many changes an index has not heard of yet."""
-
-    to_add: int
-    to_remove: int
 
 
 class OutboxStore(IndexedStore):
@@ -87,12 +80,21 @@ class OutboxStore(IndexedStore):
     ) -> None:
         _note(using, state, REMOVE, collection_key, ids)
 
-    def load(self, using: str, state: IndexState, entries: Sequence[Entry]) -> None:
-        self.send(state.space, entries)
-        self._look_again(using, state, [entry.id for entry in entries])
+    def load(self, using: str, state: IndexState, ids: Sequence[int]) -> None:
+        # No row is locked while the server is asked; so, as always, the rows are looked at again.
+        self.send(state.space, read_entries(using, state.space, ids))
+        self._look_again(using, state, ids)
 
     def remove(self, using: str, state: IndexState, ids: Sequence[int]) -> None:
         _note(using, state, REMOVE, "", ids)
+
+    def noted(self, using: str, state: IndexState, ids: Sequence[int]) -> set[int]:
+        changes = IndexChange.objects.using(using).filter(index=state)
+        return {
+            entry_id
+            for batch in id_batches(using, list(ids))
+            for entry_id in changes.filter(entry_id__in=batch).values_list("entry_id", flat=True)
+        }
 
     # Counting
 

@@ -37,6 +37,7 @@ class Stores:
     def register(self, alias: str, store: VectorStore) -> None:
         """Add a store from code, or replace a configured one. Survives a change of settings."""
         with self._lock:
+            store.alias = alias
             self._registered[alias] = store
             self._built.reset()
 
@@ -52,6 +53,7 @@ class Stores:
         elif alias in settings().stores:
             entry = settings().stores[alias]
             store, setting = build(entry, VectorStore), entry.setting
+            store.alias = alias
         else:
             raise UnknownStore(
                 f'There is no store {alias!r} in PRISM_MEMORY["STORES"].',
@@ -60,7 +62,6 @@ class Stores:
             )
         if settings().require_durable and store.durability is Durability.VOLATILE:
             raise volatile(setting, store)
-        store.alias = alias
         return store
 
 

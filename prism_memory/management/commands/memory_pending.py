@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import CommandError
@@ -10,7 +11,9 @@ from django.utils import timezone
 
 from ... import backends
 from ...conf import BackendEntry, settings
+from ...exceptions import IndexUnavailable
 from ...queues import queue
+from ...stores import indexes
 from ..arguments import whole_number
 from ..backlog import embed_backlog
 from ..base import FAILED, MemoryCommand
@@ -22,6 +25,9 @@ if TYPE_CHECKING:
     from ...managers import MemoryQuerySet
 
 __all__ = ["Command"]
+
+#: Seconds between looks at what a worker is telling an index.
+LOOK = 0.25
 
 
 class Command(MemoryCommand):
@@ -50,8 +56,9 @@ class Command(MemoryCommand):
 
     def handle(self, *, embed: bool, fail_over: int | None, limit: int, **options: Any) -> None:
         self.warn_of_other_records()
-        failure = self.embed() if embed else ""
+        failure = (self.embed() or self.settle()) if embed else ""
         waiting = self.report(limit)
+        self.report_indexes()
         if failure:
             raise CommandError(f"{failure} Still waiting: {counted(waiting)}.", returncode=FAILED)
         if fail_over is not None and waiting > fail_over:
@@ -69,6 +76,23 @@ class Command(MemoryCommand):
             failure = embed_backlog(waiting, bar.advance)
         self.say(f"Embedded {counted(bar.done)}.")
         return failure
+
+    def settle(self) -> str:
+        """Tell the indexes what they have not heard of; return what went wrong, or ""."""
+        try:
+            while not indexes.settle():
+                time.sleep(LOOK)  # a worker is telling the rest
+        except IndexUnavailable as error:
+            return str(error)
+        return ""
+
+    def report_indexes(self) -> None:
+        for store in indexes.kept():
+            if any(untold := store.untold()):
+                self.say(
+                    f"The index of {shown(repr(store.alias))} has still to add "
+                    f"{untold.to_add:,} and to remove {untold.to_remove:,}."
+                )
 
     def report(self, limit: int) -> int:
         """Write what waits where, and return how much it is."""

@@ -18,7 +18,7 @@ from .exceptions import PrismMemoryError
 from .queues import queue
 
 if TYPE_CHECKING:
-    from .models import Memory
+    from .models import Embedding, Memory
 
 __all__ = ["connect", "embed_collection", "schedule"]
 
@@ -52,14 +52,22 @@ notes: WeakKeyDictionary[BaseDatabaseWrapper, Note] = WeakKeyDictionary()
 
 
 def connect() -> None:
-    """Schedule every memory that is saved, by whatever code."""
-    from .models import Memory
+    """Take notice of every memory, and every vector, that is saved by other code."""
+    from .models import Embedding, Memory
 
     post_save.connect(_saved, sender=Memory, dispatch_uid="prism_memory.jobs")
+    post_save.connect(_vector_saved, sender=Embedding, dispatch_uid="prism_memory.jobs.vectors")
 
 
 def _saved(sender: type[Memory], instance: Memory, using: str, **kwargs: Any) -> None:
     schedule(instance.collection, [instance.record_id], using=using)
+
+
+def _vector_saved(sender: type[Embedding], instance: Embedding, using: str, **kwargs: Any) -> None:
+    """A vector came from elsewhere, such as a fixture: no index has heard of it."""
+    from .stores import indexes
+
+    indexes.put_to_sleep(using, instance.space_id)
 
 
 def schedule(collection: str, ids: Iterable[str], *, using: str | None = None) -> None:

@@ -6,6 +6,7 @@ import time
 from datetime import timedelta
 
 import pytest
+from django.core.management import call_command
 from django.db import transaction
 from django.utils import timezone
 
@@ -284,6 +285,14 @@ class TestReadiness:
         stores.unregister("remote")
         stores["default"].forget("c", ["a"])
         stores.register("remote", store)
+        with pytest.raises(IndexNotReady):
+            found(store)
+
+    def test_a_fixture_puts_it_to_sleep(self, store, tmp_path):
+        fixture = tmp_path / "vectors.json"
+        written(store, "a", "b")
+        call_command("dumpdata", "prism_memory.embedding", output=str(fixture))
+        call_command("loaddata", str(fixture), verbosity=0)
         with pytest.raises(IndexNotReady):
             found(store)
 

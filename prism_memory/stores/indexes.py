@@ -23,12 +23,13 @@ from .entries import Entry, read_entries
 
 if TYPE_CHECKING:
     import numpy as np
+    from django.db.models import QuerySet
     from numpy.typing import NDArray
 
     from ..models import Space
     from .indexed import IndexedStore
 
-__all__ = ["added", "begin", "kept", "removing", "settle"]
+__all__ = ["added", "begin", "kept", "put_to_sleep", "removing", "settle", "tell"]
 
 #: Seconds for which an index whose server did not answer is left alone by callers.
 REST = 5.0
@@ -140,9 +141,17 @@ def _told(using: str, spaces: set[int] | None) -> dict[tuple[str, int], IndexSta
         known = {store.index_key for store in kept()}
         strays = [state.pk for (key, _), state in told.items() if key not in known]
         if strays:
-            asleep = IndexState.objects.using(using).filter(pk__in=strays)
-            asleep.update(ready_at=None, rebuild="")
+            _put_to_sleep(IndexState.objects.using(using).filter(pk__in=strays))
     return told
+
+
+def put_to_sleep(using: str, space_id: int) -> None:
+    """Note that the indexes of a space may lack something, so that they are not searched."""
+    _put_to_sleep(IndexState.objects.using(using).filter(AWAKE, space=space_id))
+
+
+def _put_to_sleep(states: QuerySet[IndexState]) -> None:
+    states.update(ready_at=None, rebuild="")
 
 
 def _follow_up(

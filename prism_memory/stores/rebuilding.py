@@ -13,11 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from django.db import router, transaction
+from django.db import router
 from django.utils import timezone
 
 from ..exceptions import IndexNotReady
 from ..models import Embedding, IndexChange, IndexState
+from ..transactions import write_transaction
 from .entries import existing
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def compare(
 def _begun(using: str, store: IndexedStore, space: Space, *, fresh: bool) -> tuple[IndexState, str]:
     """Have every writer tell the index from now on, and what is there already prepared for it."""
     mark = secrets.token_hex(16)
-    with transaction.atomic(using=using):
+    with write_transaction(using):
         state, born = IndexState.objects.using(using).get_or_create(
             key=store.index_key,
             space=space,

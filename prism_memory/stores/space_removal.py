@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from django.db import router, transaction
+from django.db import router
 
 from ..exceptions import InvalidArgument
 from ..models import Embedding, SignaturePage, Space
+from ..transactions import write_transaction
 from . import indexes
 from .writing import space_key
 
@@ -28,7 +29,7 @@ def remove_space(name: str) -> int:
         )
     for store in indexes.kept():
         store.drop(using, space)
-    with transaction.atomic(using=using):
+    with write_transaction(using):
         SignaturePage.objects.using(using).filter(space=space).delete()
         gone, _ = Embedding.objects.using(using).filter(space=space).delete()
         space.delete()

@@ -35,6 +35,17 @@ PRISM_MEMORY = {
     },
     "QUEUE": "default",
 }
+if "PRISM_WORKER_INDEX" in os.environ:
+    PRISM_MEMORY["STORES"] = {
+        "default": {"BACKEND": "prism_memory.stores.DatabaseStore"},
+        "index": {
+            "BACKEND": "tests.redis.file_index.FileIndex",
+            "OPTIONS": {
+                "path": os.environ["PRISM_WORKER_INDEX"],
+                "seconds": float(os.environ.get("PRISM_WORKER_SECONDS", "0")) / 4,
+            },
+        },
+    }
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

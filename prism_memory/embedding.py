@@ -14,7 +14,8 @@ from .answers import Answer, Ask, answers
 from .vectors import Vector
 
 if TYPE_CHECKING:
-    from .stores import VectorRecord, VectorStore
+    from .stores import VectorStore
+    from .stores.contract import Waiting
 
 __all__ = ["Run", "embed_claimed", "embed_waiting"]
 
@@ -82,7 +83,7 @@ def _embed_all(
     embedder = backends.embedder()
     last = None
     # What failed or was rewritten still waits; going on after the last one, it is not met again.
-    while batch := store.unembedded(
+    while batch := store.waiting(
         collection, embedder.batch_size, space=embedder.space, ids=only, after=last
     ):
         _embed(store, collection, batch, ask, run, progress)
@@ -99,20 +100,25 @@ def embed_claimed(store: VectorStore, collection: str, *, ask: Ask, until: float
     """
     embedder = backends.embedder()
     run = Run()
-    seen: list[str] = []
+    last, found = None, False
     while time.monotonic() < until:
-        batch = store.claim(collection, embedder.batch_size, space=embedder.space, seconds=CLAIM)
-        fresh = [record for record in batch if record.id not in run.failures]
-        before, seen = seen, [record.id for record in batch]
-        if fresh:
+        batch = store.claim(
+            collection, embedder.batch_size, space=embedder.space, seconds=CLAIM, after=last
+        )
+        if fresh := [waiting for waiting in batch if waiting.id not in run.failures]:
+            found = True
             try:
                 _embed(store, collection, fresh, ask, run, None)
             except Exception:
-                store.release(collection, [record.id for record in fresh])
+                store.release(collection, [waiting.id for waiting in fresh])
                 raise
-        elif batch and seen != before:
-            continue  # failed before in this run, and due again: claimed now, so others come next
-        elif not batch and store.in_work(collection, space=embedder.space):
+        if batch:
+            last = batch[-1]
+        elif found:
+            # Once more from the start: for what came late, was given back or rewritten meanwhile.
+            last, found = None, False
+        elif store.in_work(collection, space=embedder.space):
+            last = None
             time.sleep(LOOK)
         else:
             return run
@@ -123,7 +129,7 @@ def embed_claimed(store: VectorStore, collection: str, *, ask: Ask, until: float
 def _embed(
     store: VectorStore,
     collection: str,
-    batch: Sequence[VectorRecord],
+    batch: Sequence[Waiting],
     ask: Ask,
     run: Run,
     progress: Callable[[int], object] | None,
@@ -136,22 +142,21 @@ def _embed(
 def _keep(
     store: VectorStore,
     collection: str,
-    batch: Sequence[VectorRecord],
+    batch: Sequence[Waiting],
     answered: Sequence[Answer],
     run: Run,
     progress: Callable[[int], object] | None,
 ) -> None:
     """Attach the vectors of one call, and note on the records what their texts are at fault for."""
-    space = backends.embedder().space
-    vectors, failures, texts = {}, {}, {}
+    vectors, failures, texts = [], {}, {}
     for position, answer in answered:
-        record = batch[position]
-        texts[record.id] = record.embedded_text
+        waiting = batch[position]
         if isinstance(answer, Vector):
-            vectors[record.id] = answer
+            vectors.append((waiting, answer))
         else:
-            failures[record.id] = answer
-    attached = store.attach(collection, vectors, space, texts=texts)
+            failures[waiting.id] = answer
+            texts[waiting.id] = waiting.embedded_text
+    attached = store.attach_waiting(collection, vectors, backends.embedder().space)
     run.embedded += attached
     if attached:
         signals.embedded.send_robust(sender=type(store), collection=collection, count=attached)

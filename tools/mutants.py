@@ -62,8 +62,8 @@ MUTANTS = [
         "a null source_page dropped by the store",
         "passages",
         "stores/writing.py",
-        "metadata=normalise_metadata(record.metadata) or {},",
-        "metadata={k: v for k, v in (normalise_metadata(record.metadata) or {}).items()"
+        '"metadata": normalise_metadata(record.metadata) or {},',
+        '"metadata": {k: v for k, v in (normalise_metadata(record.metadata) or {}).items()'
         ' if v is not None or k != "source_page"},',
     ),
     Mutant(
@@ -177,16 +177,16 @@ MUTANTS = [
     Mutant(
         "a vector of the text that was there before",
         "jobs",
-        "stores/writing.py",
-        "if texts is not None and texts[row.record_id] != row.embedded_text:",
-        "if texts is None and vector is None:",
+        "stores/attaching.py",
+        "if offer.text is not None and offer.text != row.embedded_text:",
+        "if offer is None:",
     ),
     Mutant(
         "a text that is tried again before it is due",
         "bad_texts",
         "stores/backlog.py",
-        "self._waiting(using, collection, space).filter(due)",
-        "self._waiting(using, collection, space)",
+        "space=space, after=place, due=now",
+        "space=space, after=place, due=now + timedelta(days=36_500)",
     ),
     Mutant(
         "Redis waited for by every call",

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import timedelta
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from django.db import connections, router
-from django.db.models import Q
+from django.db import router
 from django.utils import timezone
 
 from ..models import Memory
+from ..selecting import parameter
 from ..timestamps import from_database, to_database
 from ..transactions import id_batches, repeated, write_transaction
 from .contract import VectorRecord, VectorStore, check_identifier
-from .writing import collection_key, record_key
+from .keys import collection_key, record_key
+from .waiting import COLUMNS, RAW, Place, WaitingRow, select_waiting
 
 if TYPE_CHECKING:
     from ..managers import MemoryQuerySet
@@ -31,6 +31,8 @@ RECORD = (
     *("collection", "record_id", "content", "metadata", "occurred_at", "expires_at"),
     *("role", "name", "kind"),
 )
+#: The columns by which records wait, the oldest first.
+ORDER = ("occurred_at", "key")
 #: What a PositiveSmallIntegerField holds on every database.
 MOST_ATTEMPTS = 32_767
 
@@ -50,43 +52,49 @@ class Backlog(VectorStore):
         ids: Iterable[str] | None = None,
         after: VectorRecord | None = None,
     ) -> list[VectorRecord]:
-        # Asked for in order to write: a replica would name rows that are long embedded.
-        using = self._writes()
-        keys = sorted({record_key(collection, record_id) for record_id in ids or ()})
-        if ids is not None and not keys:
-            return []
-        waiting = self._waiting(using, collection, space)
+        place = None
         if after is not None:
-            waiting = waiting.filter(_later_than(after))
-        if ids is None:
-            return [_as_record(row) for row in waiting.values_list(*RECORD)[:limit]]
-        rows = [
-            row
-            for batch in id_batches(using, keys)
-            for row in waiting.filter(key__in=batch).values_list("occurred_at", "key", *RECORD)
-        ]
-        rows.sort(key=itemgetter(0, 1))
-        return [_as_record(row) for _, _, *row in rows[:limit]]
+            assert after.occurred_at is not None  # noqa: S101 - it was read from a row
+            moment = to_database(after.occurred_at)
+            place = (
+                parameter(self._writes(), Memory, "occurred_at", moment),
+                record_key(after.collection, after.id),
+            )
+        rows = self._waiting(RECORD, collection, limit, space, ids, place)
+        return [_as_record(row) for row in rows]
+
+    def waiting(
+        self,
+        collection: str,
+        limit: int,
+        *,
+        space: str,
+        ids: Iterable[str] | None = None,
+        after: Any = None,
+    ) -> list[WaitingRow]:
+        place = None if after is None else after.place
+        rows = self._waiting(COLUMNS, collection, limit, space, ids, place, raw=RAW)
+        return list(map(WaitingRow._make, rows))
 
     def claim(
-        self, collection: str, limit: int, *, space: str, seconds: float
-    ) -> list[VectorRecord]:
+        self, collection: str, limit: int, *, space: str, seconds: float, after: Any = None
+    ) -> list[WaitingRow]:
         using = self._writes()
-        now = timezone.now()
-        due = Q(not_before__isnull=True) | Q(not_before__lte=now)
-        skip = connections[using].features.has_select_for_update_skip_locked
+        check_identifier("collection", collection)
+        key, now = collection_key(collection), timezone.now()
+        place = None if after is None else after.place
 
         def take() -> list[tuple[Any, ...]]:
             with write_transaction(using):
-                rows = self._waiting(using, collection, space).filter(due)
-                locked = rows.select_for_update(skip_locked=skip)
-                taken = list(locked.values_list("pk", *RECORD)[:limit])
+                taken = select_waiting(
+                    using, COLUMNS, key, limit, space=space, after=place, due=now, raw=RAW
+                )
                 for ids in id_batches(using, [pk for pk, *_ in taken]):
                     mine = Memory.objects.using(using).filter(pk__in=ids)
                     mine.update(not_before=now + timedelta(seconds=seconds))
             return taken
 
-        return [_as_record(row) for _, *row in repeated(using, take)]
+        return list(map(WaitingRow._make, repeated(using, take)))
 
     def release(self, collection: str, ids: Iterable[str]) -> None:
         using = self._writes()
@@ -99,7 +107,8 @@ class Backlog(VectorStore):
     def in_work(self, collection: str, *, space: str) -> bool:
         # Without a look at the clock: a claim that ends between two looks would be missed by both.
         # So would a row be that is locked just now, and skipped.
-        return self._waiting(self._writes(), collection, space).filter(failure="").exists()
+        waiting = self._rows(self._writes(), collection).live().unembedded(space)
+        return waiting.filter(failure="").exists()
 
     def postpone(
         self, collection: str, failures: Mapping[str, str], *, texts: Mapping[str, str]
@@ -108,9 +117,32 @@ class Backlog(VectorStore):
         keys = sorted(record_key(collection, record_id) for record_id in failures)
         repeated(using, lambda: _postpone(using, keys, failures, texts))
 
-    def _waiting(self, using: str, collection: str, space: str | None) -> MemoryQuerySet:
-        waiting = self._rows(using, collection).live().unembedded(space)
-        return waiting.order_by("occurred_at", "key")
+    def _waiting(
+        self,
+        names: Sequence[str],
+        collection: str,
+        limit: int | None,
+        space: str | None,
+        ids: Iterable[str] | None,
+        after: Place | None,
+        *,
+        raw: Container[str] = (),
+    ) -> list[tuple[Any, ...]]:
+        check_identifier("collection", collection)
+        # Asked for in order to write: a replica would name rows that are long embedded.
+        using, key = self._writes(), collection_key(collection)
+        if ids is None:
+            return select_waiting(using, names, key, limit, space=space, after=after, raw=raw)
+        keys = sorted({record_key(collection, record_id) for record_id in ids})
+        rows = [
+            row
+            for batch in id_batches(using, keys)
+            for row in select_waiting(
+                using, [*names, *ORDER], key, None, space=space, after=after, keys=batch, raw=raw
+            )
+        ]
+        rows.sort(key=lambda row: row[-2:])
+        return [row[:-2] for row in rows[:limit]]
 
     def _rows(self, using: str, collection: str) -> MemoryQuerySet:
         check_identifier("collection", collection)
@@ -141,15 +173,6 @@ def _postpone(
                     failure=failures[row.record_id][:64],
                     not_before=now + min(wait, LAST_RETRY),
                 )
-
-
-def _later_than(record: VectorRecord) -> Q:
-    """The condition on memories that come after a record, by time, then by key."""
-    assert record.occurred_at is not None  # noqa: S101 - it was read from a row
-    moment = to_database(record.occurred_at)
-    same = Q(occurred_at=moment, key__gt=record_key(record.collection, record.id))
-    # Said twice, because no database walks an index along an OR.
-    return Q(occurred_at__gte=moment) & (Q(occurred_at__gt=moment) | same)
 
 
 def _as_record(row: Sequence[Any]) -> VectorRecord:

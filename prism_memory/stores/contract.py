@@ -6,7 +6,7 @@ import enum
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..exceptions import InvalidArgument, InvalidIdentifier, InvalidMessage
 from ..texts import MAX_CONTENT, MAX_NAME, embedded_text, unstorable
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..filters import Filter
     from ..metadata import Scalar
     from ..owners import Address
+    from ..vectors import Vector
 
 __all__ = [
     "Durability",
@@ -27,6 +28,7 @@ __all__ = [
     "VectorQuery",
     "VectorRecord",
     "VectorStore",
+    "Waiting",
 ]
 
 
@@ -108,6 +110,19 @@ class VectorRecord:
     def embedded_text(self) -> str:
         """The text that is turned into a vector."""
         return embedded_text(self.name, self.content)
+
+
+class Waiting(Protocol):
+    """What waits for a vector: a VectorRecord, or whatever else has these of it.
+
+    A store takes back, as ``after``, what it returned.
+    """
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def embedded_text(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,15 +350,38 @@ class VectorStore:
         """
         raise NotImplementedError
 
+    def waiting(
+        self,
+        collection: str,
+        limit: int,
+        *,
+        space: str,
+        ids: Iterable[str] | None = None,
+        after: Any = None,
+    ) -> Sequence[Waiting]:
+        """Return like ``unembedded`` what waits, as the embedder's caller needs it."""
+        return self.unembedded(collection, limit, space=space, ids=ids, after=after)
+
     def claim(
-        self, collection: str, limit: int, *, space: str, seconds: float
-    ) -> list[VectorRecord]:
-        """Return like ``unembedded`` what is due, and keep other workers off it for some seconds.
+        self, collection: str, limit: int, *, space: str, seconds: float, after: Any = None
+    ) -> Sequence[Waiting]:
+        """Return like ``waiting`` what is due, and keep other workers off it for some seconds.
 
         A store that can't keep them off may return the same records to all: attaching is a
         compare-and-set, so it costs calls, and nothing worse.
         """
-        return self.unembedded(collection, limit, space=space)
+        return self.waiting(collection, limit, space=space, after=after)
+
+    def attach_waiting(
+        self, collection: str, vectors: Sequence[tuple[Waiting, Vector]], space: str
+    ) -> int:
+        """Give what ``waiting`` or ``claim`` returned its vectors, by compare-and-set.
+
+        Returns how many were attached.
+        """
+        texts = {waiting.id: waiting.embedded_text for waiting, _ in vectors}
+        given = {waiting.id: vector for waiting, vector in vectors}
+        return self.attach(collection, given, space, texts=texts)
 
     def in_work(self, collection: str, *, space: str) -> bool:
         """Whether records without a vector in ``space`` are left that have not failed.

@@ -22,6 +22,7 @@ from ..models import Memory, Space
 from ..timestamps import as_moment, from_database, to_database
 from ..transactions import id_batches, repeated, write_transaction
 from ..vectors import Vector, cosines
+from .attaching import Offer, write_vectors
 from .backlog import Backlog
 from .beside import beside
 from .contract import (
@@ -33,11 +34,12 @@ from .contract import (
     VectorRecord,
     check_identifier,
 )
+from .keys import collection_key, record_key, space_key
 from .nominating import Nominations, completed
 from .reading import Candidate, candidates
 from .searches import Search
 from .spaces import matrix_of, refuse_other_bits, refuse_other_spaces, refuse_other_width
-from .writing import collection_key, record_key, space_key, write_records, write_vectors
+from .writing import write_records
 
 __all__ = ["Nominations", "Search", "TableStore"]
 
@@ -97,15 +99,34 @@ class TableStore(Backlog):
         texts: Any = None,
     ) -> int:
         check_identifier("collection", collection)
-        check_identifier("space", space)
-        checked = {
-            record_id: vector if isinstance(vector, Vector) else Vector.of(vector)
+        offers = {
+            record_key(collection, record_id): Offer(
+                record_id,
+                vector if isinstance(vector, Vector) else Vector.of(vector),
+                None if texts is None else texts[record_id],
+            )
             for record_id, vector in vectors.items()
         }
+        return self._attach(collection, offers, space)
+
+    def attach_waiting(
+        self, collection: str, vectors: Sequence[tuple[Any, Vector]], space: str
+    ) -> int:
+        offers = {row.key: Offer(row.id, vector, row.embedded_text) for row, vector in vectors}
+        return self._attach(collection, offers, space, rows=[row.pk for row, _ in vectors])
+
+    def _attach(
+        self,
+        collection: str,
+        offers: dict[str, Offer],
+        space: str,
+        rows: Sequence[int] | None = None,
+    ) -> int:
+        check_identifier("space", space)
         using = self._writes()
         return repeated(
             using,
-            lambda: write_vectors(using, collection, checked, space, bits=self.bits, texts=texts),
+            lambda: write_vectors(using, collection, offers, space, bits=self.bits, rows=rows),
         )
 
     # Erasing

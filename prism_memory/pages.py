@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from django.db import connections
@@ -40,6 +40,9 @@ ATTEMPTS = 10
 
 #: The columns that Page.columns() fills.
 COLUMNS = ("size", "first_id", "last_id", "ids", "signatures", "tokens", "token_counts")
+
+#: What drivers give of a BinaryField.
+Blob: TypeAlias = "bytes | memoryview[int]"
 
 ID = np.dtype("<i8")
 TOKEN = np.dtype("<i8")
@@ -82,11 +85,18 @@ class Page:
 
     @classmethod
     def read(cls, row: SignaturePage) -> Page:
+        return cls.unpacked(row.size, row.ids, row.signatures, row.tokens, row.token_counts)
+
+    @classmethod
+    def unpacked(
+        cls, size: int, ids: Blob, signatures: Blob, tokens: Blob, token_counts: Blob
+    ) -> Page:
+        """The page of these values of a row."""
         return cls(
-            np.frombuffer(row.ids, ID),
-            np.frombuffer(row.signatures, np.uint8).reshape(row.size, -1),
-            np.frombuffer(row.tokens, TOKEN),
-            np.frombuffer(row.token_counts, COUNT),
+            np.frombuffer(ids, ID),
+            np.frombuffer(signatures, np.uint8).reshape(size, -1),
+            np.frombuffer(tokens, TOKEN),
+            np.frombuffer(token_counts, COUNT),
         )
 
     def columns(self) -> dict[str, Any]:

@@ -23,6 +23,9 @@ from .weighting import Weighting
 
 __all__ = ["recall"]
 
+#: Matches more than the limit, where relevance alone counts.
+TIES = 8
+
 
 def recall(
     collection: str,
@@ -129,8 +132,11 @@ def _wanted(store: VectorStore, limit: int | None, weighting: Weighting) -> int:
     if weighting.wording or weighting.surroundings or limit is None:
         # What a search reads anyway: frequencies of words need many, and cost no more reading.
         return max(store.candidates - reserve(store, weighting), limit or 0, 1)
-    overfetch: int = settings().recall["overfetch"]
-    return min(limit * overfetch, max(store.candidates, limit))
+    wanted: int = limit * settings().recall["overfetch"]
+    if not weighting.recency:
+        # The order is that of the search; a few more, because the younger of equals comes first.
+        wanted = min(wanted, limit + TIES)
+    return min(wanted, max(store.candidates, limit))
 
 
 def _oldest_kept(now: datetime) -> datetime | None:

@@ -7,7 +7,7 @@ runs rarely is left to the QuerySets.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.db import connections
@@ -15,7 +15,7 @@ from django.db import connections
 if TYPE_CHECKING:
     from django.db.models import Field, Model
 
-__all__ = ["columns", "fetch", "fields", "parameter", "places", "table"]
+__all__ = ["columns", "fetch", "fields", "parameter", "places", "stream", "table"]
 
 
 def table(using: str, model: type[Model]) -> str:
@@ -81,3 +81,19 @@ def fetch(
         return rows
     read = [converted.get(at) or values for at, values in enumerate(zip(*rows, strict=True))]
     return list(zip(*read, strict=True))
+
+
+def stream(
+    using: str, sql: str, parameters: Sequence[Any], *, size: int
+) -> Iterator[tuple[Any, ...]]:
+    """Run a SELECT and yield its rows as the driver gives them, ``size`` read at a time.
+
+    By a cursor on the server, where there is one and DISABLE_SERVER_SIDE_CURSORS allows it.
+    """
+    connection = connections[using]
+    forbidden = connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS")
+    make = connection.cursor if forbidden else connection.chunked_cursor
+    with make() as cursor:
+        cursor.execute(sql, parameters)
+        while rows := cursor.fetchmany(size):
+            yield from rows

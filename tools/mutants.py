@@ -112,8 +112,8 @@ MUTANTS = [
         "a missing space filter",
         "spaces",
         "stores/nominating.py",
-        "collection_key__in=list(search.collections), space=search.space",
-        "collection_key__in=list(search.collections)",
+        "IN ({places(keys)}) AND {space} = %s",
+        "IN ({places(keys)}) AND {space} <> -%s",
     ),
     Mutant(
         "a missing owner filter",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import numpy as np
 from ..filters import attributes
 from ..models import Memory, SignaturePage
 from ..pages import Page
+from ..selecting import columns, places, stream, table
 from ..vectors import cosines
 from .ranking import SignatureRanking
 from .spaces import matrix_of
@@ -25,6 +26,8 @@ __all__ = ["Nominations", "by_signature", "by_vector", "completed"]
 
 #: Vectors that are held in memory at a time.
 CHUNK = 1_000
+#: Pages that are read at a time: a megabyte.
+STREAMED = 64
 
 
 @dataclass(frozen=True)
@@ -49,20 +52,20 @@ def by_signature(search: Search) -> Nominations:
 def by_vector(search: Search) -> Nominations:
     """Rank by the exact cosines, and by the rows alone: no page and no token is looked at."""
     rows = Memory.objects.using(search.using).filter(search.live, embeddings__space=search.space)
-    columns = ["pk", "record_id", "embeddings__vector"]
+    names = ["pk", "record_id", "embeddings__vector"]
     if search.filter:
-        columns += ["metadata", "role", "kind", "name"]
+        names += ["metadata", "role", "kind", "name"]
     ids: list[int] = []
-    names: list[str] = []
+    record_ids: list[str] = []
     found: list[NDArray[np.float64]] = []
-    for chunk in _chunks(rows.values_list(*columns).iterator(chunk_size=CHUNK)):
+    for chunk in _chunks(rows.values_list(*names).iterator(chunk_size=CHUNK)):
         kept = [row for row in chunk if not search.filter or search.filter.matches(_seen(row))]
         ids += [row[0] for row in kept]
-        names += [row[1] for row in kept]
+        record_ids += [row[1] for row in kept]
         matrix = matrix_of(search.space, [(row[1], row[2]) for row in kept])
         found.append(cosines(search.vector, matrix))
     similarities = np.concatenate(found) if found else np.empty(0)
-    order = sorted(range(len(ids)), key=lambda row: (-similarities[row], names[row]))
+    order = sorted(range(len(ids)), key=lambda row: (-similarities[row], record_ids[row]))
     return Nominations(len(ids), (ids[row] for row in order), scored=len(ids), complete=True)
 
 
@@ -83,20 +86,28 @@ def completed(search: Search, nominations: Nominations) -> Iterator[int]:
 
 
 def _blocks(search: Search) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint8]]]:
-    pages = SignaturePage.objects.using(search.using).filter(
-        collection_key__in=list(search.collections), space=search.space
-    )
-    columns = ["collection_key", "size", "ids", "signatures"]
     if not search.filter:
-        for _, size, ids, signs in pages.values_list(*columns).iterator(chunk_size=64):
+        for size, ids, signs in _pages(search, ["size", "ids", "signatures"]):
             yield np.frombuffer(ids, "<i8"), np.frombuffer(signs, np.uint8).reshape(size, -1)
         return
     wanted = {key: search.filter.tokens(name) for key, name in search.collections.items()}
-    for row in pages.iterator(chunk_size=64):
-        page = Page.read(row)
-        matching = page.matching(wanted[row.collection_key])
+    names = ["size", "ids", "signatures", "tokens", "token_counts"]
+    for key, *packed in _pages(search, ["collection_key", *names]):
+        page = Page.unpacked(*packed)
+        matching = page.matching(wanted[key])
         if matching.any():
             yield page.ids[matching], page.signatures[matching]
+
+
+def _pages(search: Search, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Yield columns of the pages of the collections searched, some megabytes at a time."""
+    using, keys = search.using, list(search.collections)
+    key, space = (columns(using, SignaturePage, [name]) for name in ("collection_key", "space"))
+    sql = (
+        f"SELECT {columns(using, SignaturePage, names)} "  # noqa: S608 - names
+        f"FROM {table(using, SignaturePage)} WHERE {key} IN ({places(keys)}) AND {space} = %s"
+    )
+    return stream(using, sql, [*keys, search.space.pk], size=STREAMED)
 
 
 def _seen(row: tuple[Any, ...]) -> dict[str, Any]:

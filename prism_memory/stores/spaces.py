@@ -10,6 +10,7 @@ from django.db.models import Count
 
 from ..exceptions import ConfigurationError, SpaceMismatch
 from ..models import Embedding, Memory, SignaturePage, Space
+from ..selecting import columns, fetch, places, table
 from ..transactions import id_batches
 
 if TYPE_CHECKING:
@@ -27,13 +28,12 @@ def refuse_other_spaces(search: Search) -> None:
     Searching the rest would be recall that silently got worse. Costs one look at an index while
     a collection has one space.
     """
+    others = _present(search) - {search.space.pk}
+    if not others:
+        return
     pages = SignaturePage.objects.using(search.using).filter(
         collection_key__in=list(search.collections)
     )
-    present = set(pages.values_list("space_id", flat=True).distinct())
-    others = present - {search.space.pk}
-    if not others:
-        return
     ours = _ids(pages.filter(space_id=search.space.pk))
     theirs = np.unique(_ids(pages.filter(space_id__in=others)))
     lacking = theirs[~np.isin(theirs, ours)].tolist()
@@ -50,6 +50,17 @@ def refuse_other_spaces(search: Search) -> None:
             f"vector: {held}. A search would silently miss them. Embed them in the new space: "
             "embed_pending() on the handle, or manage.py memory_pending --embed for all."
         )
+
+
+def _present(search: Search) -> set[int]:
+    """The keys of the spaces that the searched collections have vectors in."""
+    using, keys = search.using, list(search.collections)
+    space, key = (columns(using, SignaturePage, [name]) for name in ("space", "collection_key"))
+    sql = (
+        f"SELECT DISTINCT {space} FROM {table(using, SignaturePage)} "  # noqa: S608 - names
+        f"WHERE {key} IN ({places(keys)})"
+    )
+    return {pk for (pk,) in fetch(using, SignaturePage, ["space"], sql, keys)}
 
 
 def refuse_other_width(space: Space, what: str, width: int) -> None:

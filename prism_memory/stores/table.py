@@ -34,9 +34,9 @@ from .contract import (
     VectorRecord,
     check_identifier,
 )
-from .keys import collection_key, record_key, space_key
+from .keys import collection_key, find_space, record_key
 from .nominating import Nominations, completed
-from .reading import Candidate, candidates
+from .reading import MATCHED, Candidate, candidates, winners
 from .searches import Search
 from .spaces import matrix_of, refuse_other_bits, refuse_other_spaces, refuse_other_width
 from .writing import write_records
@@ -45,9 +45,8 @@ __all__ = ["Nominations", "Search", "TableStore"]
 
 #: Once nominated rows turned out to be expired or gone, so many are looked at before any is read.
 LOOK_AHEAD = 2_048
-#: The columns that Search.takes() looks at, and those of a match.
+#: The columns that Search.takes() looks at.
 LIVE = ("collection_key", "occurred_at", "expires_at")
-MATCHED = (*LIVE, "record_id", "content", "metadata", "role", "kind", "name")
 #: A larger limit is not told apart: there are no more rows than keys.
 MOST = 2**63 - 1
 
@@ -241,7 +240,7 @@ class TableStore(Backlog):
         """
         using = self._reads()
         collections = {collection_key(name): name for name in query.collections}
-        space = Space.objects.using(using).filter(key=space_key(query.space)).first()
+        space = find_space(using, query.space)
         now = timezone.now()
         search = Search(
             using,
@@ -290,13 +289,9 @@ class TableStore(Backlog):
         # over: a vector is never taken for that of another text.
         for start in range(0, len(ranked), limit):
             known = {row.embedding_id: score for row, score in ranked[start : start + limit]}
-            rows = Memory.objects.using(search.using).filter(
-                pk__in=[row.memory_id for row, _ in ranked[start : start + limit]],
-                embeddings__in=list(known),
-            )
             matches += [
                 _match(search, row, known[embedding_id])
-                for *row, embedding_id in rows.values_list(*MATCHED, "embeddings")
+                for *row, embedding_id in winners(search, list(known))
                 if search.takes(*row[:3])
             ]
             if len(matches) >= limit:

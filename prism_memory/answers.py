@@ -97,7 +97,8 @@ def answers(embedder: Embedder, texts: Sequence[str], ask: Ask) -> Iterator[list
             rows, failure = None, refusal.kind
         if not failure:
             trusted = True
-            yield _checked(part, rows)
+            checked, rows = _checked(part, rows), None  # a million floats, which nobody needs twice
+            yield checked
             continue
         if not trusted:
             _refuse_if_it_refuses_anything(embedder, ask, failure)

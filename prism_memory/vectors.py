@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Sequence, Sized
+from operator import countOf
 from typing import Any, cast
 
 import numpy as np
@@ -61,7 +62,9 @@ class Vector:
         """
         if not isinstance(rows, list) or not all(type(row) is list for row in rows):
             return None
-        if len(set(map(len, rows))) != 1 or not all(set(map(type, row)) <= FLOATS for row in rows):
+        if len(set(map(len, rows))) != 1:
+            return None
+        if not all(map(_all_floats, rows)):
             return None
         matrix = np.array(rows, dtype=DOUBLE)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -169,6 +172,10 @@ def _scaled(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
     return matrix, squares
 
 
+def _all_floats(row: Sequence[Any]) -> bool:
+    return countOf(map(type, row), float) == len(row) or set(map(type, row)) <= FLOATS
+
+
 def _converted(values: Any) -> NDArray[np.float64]:
     """A fresh one-dimensional array of little-endian doubles, not yet known to be finite."""
     if hasattr(values, "__array__"):  # numpy's, and the tensors of most other libraries
@@ -182,7 +189,7 @@ def _converted(values: Any) -> NDArray[np.float64]:
         if values.dtype.kind in "fiu":
             with np.errstate(over="ignore"):  # of a longer type; infinity is refused later
                 return np.array(values, dtype=DOUBLE)
-    if set(map(type, values)) <= FLOATS:  # what most embedders give: no need to look at each
+    if _all_floats(values):  # what most embedders give: no need to look at each
         return np.array(values, dtype=DOUBLE)
     return np.array([_number(value, at) for at, value in enumerate(values)], dtype=DOUBLE)
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Sequence, Sized
-from operator import countOf
 from typing import Any, cast
 
 import numpy as np
@@ -26,6 +25,7 @@ __all__ = ["Vector", "cosines"]
 
 DOUBLE = np.dtype("<f8")
 FLOATS = {float, np.float64}
+BOOLS = {bool, np.bool_}
 
 # Within these, sums of squares lose nothing to underflow and products of two roots are ordinary
 # numbers. Embeddings lie in the middle, at about 1.
@@ -55,21 +55,27 @@ class Vector:
         return cls(_usable(_converted(values)))
 
     @classmethod
-    def many(cls, rows: Sequence[Any]) -> list[Vector] | None:
+    def many(cls, rows: Any) -> list[Vector] | None:
         """What :meth:`of` makes of every row, ten times as fast; None where it has to look closer.
 
-        That is, unless all rows are lists of as many floats, finite and with a direction.
+        That is, unless the rows are a matrix, or lists as long as each other, of floats that are
+        finite and have a direction.
         """
-        if not isinstance(rows, list) or not all(type(row) is list for row in rows):
+        listed = type(rows) is list and all(type(row) is list for row in rows)
+        if not listed and type(rows) is not np.ndarray:
             return None
-        if len(set(map(len, rows))) != 1:
+        try:
+            found = np.array(rows)  # of the type that all values share
+        except (TypeError, ValueError, OverflowError):
             return None
-        if not all(map(_all_floats, rows)):
+        if found.dtype.kind != "f" or found.ndim != 2:
             return None
-        matrix = np.array(rows, dtype=DOUBLE)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            matrix = found.astype(DOUBLE, copy=False)
             squares = (matrix * matrix).sum(axis=1)
         if not ((squares > 0) & (squares < np.inf)).all():
+            return None
+        if listed and _hold_bools(rows, matrix):
             return None
         return [cls(row) for row in matrix]
 
@@ -172,8 +178,10 @@ def _scaled(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
     return matrix, squares
 
 
-def _all_floats(row: Sequence[Any]) -> bool:
-    return countOf(map(type, row), float) == len(row) or set(map(type, row)) <= FLOATS
+def _hold_bools(rows: Sequence[Sequence[Any]], matrix: NDArray[np.float64]) -> bool:
+    """Whether numpy took a truth value for a number, which only a 0 or a 1 can have been."""
+    suspects = np.flatnonzero(((matrix == 0) | (matrix == 1)).any(axis=1)).tolist()
+    return any(not BOOLS.isdisjoint(map(type, rows[at])) for at in suspects)
 
 
 def _converted(values: Any) -> NDArray[np.float64]:
@@ -189,7 +197,7 @@ def _converted(values: Any) -> NDArray[np.float64]:
         if values.dtype.kind in "fiu":
             with np.errstate(over="ignore"):  # of a longer type; infinity is refused later
                 return np.array(values, dtype=DOUBLE)
-    if _all_floats(values):  # what most embedders give: no need to look at each
+    if set(map(type, values)) <= FLOATS:  # what most embedders give: no need to look at each
         return np.array(values, dtype=DOUBLE)
     return np.array([_number(value, at) for at, value in enumerate(values)], dtype=DOUBLE)
 

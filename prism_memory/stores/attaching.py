@@ -85,9 +85,12 @@ def write_vectors(
         keys: Sequence[Any] = sorted(offers) if by_key else sorted(rows or ())
         by = "key" if by_key else "pk"
         found = [
-            Embedded(*row)
+            row
             for batch in in_batches(keys)
-            for row in read(using, Embedded._fields, batch, by=by, lock=True, raw=["metadata"])
+            for row in map(
+                Embedded._make,
+                read(using, Embedded._fields, batch, by=by, lock=True, raw=["metadata"]),
+            )
         ]
         pairs = [(row, offers[row.key]) for row in found if row.key in offers]
         return _attach(using, collection, space, pairs)
@@ -200,10 +203,8 @@ def insert_vectors(
     tokens = _tokens(collection, [row for row, _ in pairs])
     key = collection_key(collection)
     add(using, key, space.pk, ids, signs, tokens)
-    vectors = {
-        row.pk: (vector.values, held) for (row, vector), held in zip(pairs, tokens, strict=True)
-    }
-    indexes.added(using, space, collection, key, vectors)
+    told = zip(ids, (vector.values for _, vector in pairs), tokens, strict=True)
+    indexes.added(using, space, collection, key, told)
 
 
 def _tokens(collection: str, rows: Sequence[Embedded]) -> list[Sequence[int]]:

@@ -12,12 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from django.db import transaction
+from django.db import connections, transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from ..exceptions import IndexUnavailable
 from ..models import Embedding, IndexState, Memory
+from ..selecting import table
 from ..transactions import id_batches, repeated, write_transaction
 from .entries import Entry, read_entries
 
@@ -59,21 +60,22 @@ def added(
     space: Space,
     collection: str,
     collection_key: str,
-    vectors: Mapping[int, tuple[NDArray[np.float64], Sequence[int]]],
+    vectors: Iterable[tuple[int, NDArray[np.float64], Sequence[int]]],
 ) -> None:
-    """Tell the indexes of new vectors: memory's key → (vector, tokens), in one collection."""
+    """Tell the indexes of new (memory's key, vector, tokens) triples of one collection."""
     told = _told(using, {space.pk})
     stores = kept()
     if not stores:
         return
+    new = {memory_id: (vector, tokens) for memory_id, vector, tokens in vectors}
     rows = [
         row
-        for ids in id_batches(using, sorted(vectors))
+        for ids in id_batches(using, sorted(new))
         for row in Embedding.objects.using(using)
         .filter(space=space, memory_id__in=ids)
         .values_list("pk", "memory_id")
     ]
-    entries = [Entry(pk, memory_id, collection_key, *vectors[memory_id]) for pk, memory_id in rows]
+    entries = [Entry(pk, memory_id, collection_key, *new[memory_id]) for pk, memory_id in rows]
     for store in stores:
         if state := told.get((store.index_key, space.pk)):
             store.index(using, state, entries)
@@ -133,6 +135,11 @@ def _told(using: str, spaces: set[int] | None) -> dict[tuple[str, int], IndexSta
 
     What this process knows nothing of, because its settings are others, is put to sleep.
     """
+    sql = f"SELECT 1 FROM {table(using, IndexState)}"  # noqa: S608 - a name
+    with connections[using].cursor() as cursor:
+        cursor.execute(sql)
+        if cursor.fetchone() is None:
+            return {}
     states = IndexState.objects.using(using).filter(AWAKE).select_related("space")
     if spaces is not None:
         states = states.filter(space__in=spaces)

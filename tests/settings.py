@@ -11,7 +11,8 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 SECRET_KEY = "only-for-tests"
-USE_TZ = True
+# Off, the databases store local time, and the app converts.
+USE_TZ = os.environ.get("PRISM_TEST_USE_TZ", "1") != "0"
 TIME_ZONE = "UTC"
 ROOT_URLCONF = "tests.urls"
 STATIC_URL = "static/"

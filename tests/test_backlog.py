@@ -13,6 +13,7 @@ from prism_memory.answers import Ask
 from prism_memory.embedding import embed_claimed, embed_waiting
 from prism_memory.models import Embedding, Memory
 from prism_memory.stores import VectorRecord, VectorStore, default_store
+from prism_memory.timestamps import to_database
 from prism_memory.vectors import Vector
 
 from .invariants import check_tables
@@ -87,7 +88,7 @@ class TestOrder:
         store = default_store()
         store.attach("c", {"b": [1, 0]}, SPACE)
         store.attach("c", {"x": [1, 0]}, "another")
-        Memory.objects.filter(record_id="z").update(expires_at=MARCH)
+        Memory.objects.filter(record_id="z").update(expires_at=to_database(MARCH))
         assert ids(store.waiting("c", 9, space=SPACE)) == ["y", "a", "x"]
         assert ids(store.unembedded("c", 9)) == ["y", "a"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 from django.core import serializers
@@ -13,6 +14,7 @@ from prism_memory.models import Memory
 from prism_memory.owners import address
 from prism_memory.stores import VectorRecord, stores
 from prism_memory.stores.writing import collection_key, record_key
+from prism_memory.timestamps import to_database
 
 pytestmark = pytest.mark.django_db
 
@@ -57,7 +59,8 @@ def test_a_dump_can_be_loaded(user):
     handle = Memory.objects.for_owner(user)
     handle.remember("one", metadata=METADATA)
     # Django's JSON cuts times to milliseconds.
-    Memory.objects.update(occurred_at="2024-03-01T12:00Z", created_at="2024-03-01T12:00Z")
+    noon = to_database(datetime(2024, 3, 1, 12, tzinfo=UTC))
+    Memory.objects.update(occurred_at=noon, created_at=noon)
     before = Memory.objects.values().get()
     dump = serializers.serialize("json", Memory.objects.all())
     handle.forget()

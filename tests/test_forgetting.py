@@ -15,6 +15,7 @@ from django.utils import timezone
 from prism_memory.exceptions import InvalidIdentifier, InvalidTimestamp
 from prism_memory.models import Embedding, Memory, SignaturePage
 from prism_memory.stores import stores
+from prism_memory.timestamps import to_database
 from tests.invariants import check_tables
 from tests.searching import random_vectors, record
 
@@ -93,8 +94,12 @@ def test_everything_is_of_this_owner_and_scope_only(memory, user, django_user_mo
 class TestBefore:
     def test_is_strict_and_by_when_it_happened(self, memory) -> None:
         memory.remember(["before", "at", "after"], occurred_at=[WHEN - STEP, WHEN, WHEN + STEP])
-        Memory.objects.filter(content="after").update(created_at=WHEN - timedelta(days=9))
-        Memory.objects.filter(content="before").update(created_at=WHEN + timedelta(days=9))
+        Memory.objects.filter(content="after").update(
+            created_at=to_database(WHEN - timedelta(days=9))
+        )
+        Memory.objects.filter(content="before").update(
+            created_at=to_database(WHEN + timedelta(days=9))
+        )
         assert memory.forget_before(WHEN) == 1
         assert {row.content for row in memory.records()} == {"at", "after"}
         assert memory.forget_before("2026-01-01T00:00:00.000001Z") == 1
@@ -173,7 +178,7 @@ class TestNothingIsLeft:
         elif way == "all":
             memory.forget()
         elif way == "before":
-            memory.records().filter(pk=row.pk).update(occurred_at=WHEN)
+            memory.records().filter(pk=row.pk).update(occurred_at=to_database(WHEN))
             memory.forget_before(WHEN + STEP)
         elif way == "records":
             memory.records().filter(pk=row.pk).delete()

@@ -10,6 +10,7 @@ import pytest
 from prism_memory.management import base
 from prism_memory.models import Memory
 from prism_memory.stores import VectorRecord, default_store
+from prism_memory.timestamps import to_database
 
 from .commands import misused, run
 from .models import Team
@@ -68,7 +69,7 @@ def test_a_moment_has_microseconds_and_a_zone(memory, answers):
 
 def test_what_was_stored_late_counts_by_when_it_happened(memory, answers):
     memory.remember("stored now", occurred_at="1999-01-01")
-    memory.records().update(created_at=NOON)
+    memory.records().update(created_at=to_database(NOON))
     assert run(COMMAND, "2000-01-01", "--all", "--no-input").out == "Forgot 1 memory.\n"
 
 

@@ -16,6 +16,7 @@ from prism_memory.exceptions import (
 )
 from prism_memory.models import Embedding, Memory, SignaturePage
 from prism_memory.stores import VectorQuery, VectorRecord, stores
+from prism_memory.timestamps import from_database
 
 pytestmark = pytest.mark.django_db
 
@@ -37,7 +38,10 @@ def found(store, vector=(1.0, 0.0), space=SPACE, **query) -> list[str]:
 
 
 def row(id="h-1") -> Memory:
-    return Memory.objects.get(record_id=id)
+    found = Memory.objects.get(record_id=id)
+    found.occurred_at = from_database(found.occurred_at)
+    found.expires_at = from_database(found.expires_at)
+    return found
 
 
 def test_ids_that_some_database_takes_for_one_are_two(store):

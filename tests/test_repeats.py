@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
-from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
 from prism_memory.models import Embedding, Memory, SignaturePage
+from prism_memory.timestamps import from_database
 
 pytestmark = pytest.mark.django_db
 
@@ -34,7 +34,14 @@ def _plain(value):
 
 
 def row(memory) -> Memory:
-    return memory.records().get()
+    found = memory.records().get()
+    found.occurred_at = from_database(found.occurred_at)
+    return found
+
+
+def times_of(memory) -> dict[str, datetime]:
+    times = memory.records().values_list("content", "occurred_at")
+    return {content: from_database(occurred_at) for content, occurred_at in times}
 
 
 def order(memory) -> list[str]:
@@ -80,9 +87,9 @@ def test_a_repeat_in_another_scope_is_a_memory_of_its_own(memory, user, embedder
 
 class TestOccurredAt:
     def test_is_now_when_nothing_was_said_of_it(self, memory):
-        before = timezone.now()
+        before = datetime.now(UTC)
         memory.remember("one")
-        assert before <= row(memory).occurred_at <= timezone.now()
+        assert before <= row(memory).occurred_at <= datetime.now(UTC)
 
     def test_of_the_messages_of_one_call_is_a_microsecond_apart(self, memory):
         memory.remember([f"message {number}" for number in range(20)])
@@ -92,16 +99,16 @@ class TestOccurredAt:
 
     def test_as_given_counts_skipped_messages_in(self, memory):
         memory.remember(["one", {"role": "system", "content": "x"}, "two"], occurred_at=MARCH)
-        times = dict(memory.records().values_list("content", "occurred_at"))
+        times = times_of(memory)
         assert times == {"one": MARCH, "two": MARCH + 2 * STEP}
 
     def test_may_be_one_a_message(self, memory):
         when = [MARCH, None, MARCH - SECOND, "2024-03-01T13:00:00+01:00"]
         memory.remember(["one", "two", "three", "four"], occurred_at=when)
-        times = dict(memory.records().values_list("content", "occurred_at"))
+        times = times_of(memory)
         assert times["one"] == times["four"] == MARCH
         assert times["three"] == MARCH - SECOND
-        assert timezone.now() - times["two"] < timedelta(minutes=5)
+        assert datetime.now(UTC) - times["two"] < timedelta(minutes=5)
 
     def test_moves_forward_only(self, memory):
         memory.remember("one", occurred_at=MARCH)
@@ -177,7 +184,7 @@ class TestMetadata:
         assert len(memory.recall("one")) == 2
         assert list(vectors.all()) == before
         assert len(embedder.calls) == 1
-        assert memory.records().get(content="one").occurred_at == MARCH
+        assert times_of(memory)["one"] == MARCH
 
     def test_of_duplicates_in_one_call_is_the_same(self, memory):
         memory.remember(["one", "one"], metadata={"k": 1})

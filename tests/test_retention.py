@@ -8,6 +8,7 @@ import pytest
 from django.test import override_settings
 
 from prism_memory.models import Memory
+from prism_memory.timestamps import from_database, to_database
 
 pytestmark = pytest.mark.django_db
 
@@ -34,7 +35,7 @@ def now():
 
 
 def expiry(memory) -> datetime | None:
-    return memory.records().get().expires_at
+    return from_database(memory.records().get().expires_at)
 
 
 def recalled(memory) -> list[str]:
@@ -88,7 +89,7 @@ def test_what_is_too_old_already_is_stored_but_neither_embedded_nor_recalled(mem
 def test_what_expired_is_no_longer_recalled(memory, now):
     with kept_for(86400):
         memory.remember(["one", "one more"], occurred_at=[now, now - DAY / 2])
-        memory.records().filter(content="one").update(expires_at=now)
+        memory.records().filter(content="one").update(expires_at=to_database(now))
         assert recalled(memory) == ["one more"]
         assert memory.count() == 2
 
@@ -130,7 +131,7 @@ def test_what_is_said_again_after_it_expired_is_new(memory, now, pruned):
         assert recalled(memory) == ["one"]
         row = memory.records().get()
         assert row.metadata == {}
-        assert row.occurred_at >= now
+        assert from_database(row.occurred_at) >= now
         assert row.expires_at == row.occurred_at + DAY
         assert not memory.recall("one", filter={"k": 1})
 

@@ -154,6 +154,10 @@ class VectorQuery:
         check_whole("limit", self.limit)
         check_score("min_similarity", self.min_similarity)
         check_whole("reserve", self.reserve)
+        if self.occurred_since is not None:
+            object.__setattr__(
+                self, "occurred_since", as_moment(self.occurred_since, "occurred_since")
+            )
 
 
 def check_whole(argument: str, value: object) -> None:

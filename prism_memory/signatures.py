@@ -68,14 +68,19 @@ def signatures(matrix: NDArray[np.float64], bits: int = BITS) -> NDArray[np.uint
     A row's signature does not depend on the other rows. Raises ValueError unless `bits` is a
     positive multiple of 64 and the matrix has two axes and at least one column.
     """
-    return np.packbits(_projections(matrix, bits) >= 0, axis=1, bitorder="little")
+    packed = []
+    for blocks in _projections(matrix, bits):
+        signs = [(transformed >= 0)[:, chosen] for transformed, chosen in blocks]
+        packed.append(np.packbits(np.concatenate(signs, axis=1), axis=1, bitorder="little"))
+    return np.concatenate(packed)
 
 
 def project(vector: NDArray[np.float64], bits: int = BITS) -> NDArray[np.float64]:
     """The projections, of shape (bits,), of a vector of shape (d,) on its signature's rows."""
     vector = np.asarray(vector)
-    projections = _projections(vector[np.newaxis], bits)[0]
-    return np.asarray(projections / _width(len(vector)))
+    [blocks] = _projections(vector[np.newaxis], bits)
+    found = [transformed[0, chosen] for transformed, chosen in blocks]
+    return np.concatenate(found) / _width(len(vector))
 
 
 def hamming(query_signature: bytes, signatures: NDArray[np.uint8]) -> NDArray[np.uint16]:
@@ -105,27 +110,28 @@ def estimates(
     return result
 
 
-def _projections(matrix: NDArray[np.float64], bits: int) -> NDArray[np.float64]:
-    """The chosen rows of the transform, before the division by the width: shape (n, bits).
+def _projections(
+    matrix: NDArray[np.float64], bits: int
+) -> Iterator[list[tuple[NDArray[np.float64], NDArray[np.intp]]]]:
+    """Some rows' transforms at a time: for each block all of them, and the columns to choose.
 
-    Signs are taken of these, for the division could round a smallest negative number to -0.0.
+    They are before the division by the width. Signs are taken of these, for the division could
+    round a smallest negative number to -0.0.
     """
     matrix = np.asarray(matrix, dtype=np.float64)
     if matrix.ndim != 2 or not matrix.shape[1]:
         raise ValueError(f"Signatures need rows of at least one number, not shape {matrix.shape}.")
     count, dimensions = matrix.shape
     plan, width = _plan(dimensions, bits), _width(dimensions)
-    result = np.empty((count, bits))
     step = max(1, BLOCK // width)
-    for start in range(0, count, step):
-        padded = np.zeros((len(matrix[start : start + step]), width))
-        padded[:, :dimensions] = matrix[start : start + step]
-        done = 0
-        for first, second, rows in plan:
-            transformed = _hadamard(_hadamard(padded * first) * second)
-            result[start : start + step, done : done + len(rows)] = transformed[:, rows]
-            done += len(rows)
-    return result
+    for start in range(0, max(count, 1), step):
+        rows = matrix[start : start + step]
+        padded = np.zeros((len(rows), width))
+        padded[:, :dimensions] = rows
+        yield [
+            (_hadamard(_hadamard(padded * first) * second), chosen)
+            for first, second, chosen in plan
+        ]
 
 
 def _hadamard(rows: NDArray[np.float64]) -> NDArray[np.float64]:

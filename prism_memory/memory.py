@@ -59,7 +59,7 @@ class OwnerMemory:
 
     def records(self) -> MemoryQuerySet:
         """Return a QuerySet of these memories, expired ones included until they are pruned."""
-        from .stores.writing import collection_key
+        from .stores.keys import collection_key
 
         return Memory.objects.filter(collection_key=collection_key(self.collection))
 

@@ -10,7 +10,7 @@ from prism_memory.filters import attribute_tokens
 from prism_memory.models import Embedding, Memory, SignaturePage, Space
 from prism_memory.pages import Page
 from prism_memory.signatures import signature
-from prism_memory.stores.writing import collection_key, record_key
+from prism_memory.stores.keys import collection_key, record_key
 from prism_memory.vectors import Vector
 
 Entry = tuple[Any, ...]

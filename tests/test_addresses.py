@@ -9,7 +9,7 @@ import pytest
 
 from prism_memory.digests import DIGEST_LENGTH, digest
 from prism_memory.owners import Owner, address
-from prism_memory.stores.writing import collection_key, record_key, space_key
+from prism_memory.stores.keys import collection_key, record_key, space_key
 
 
 def sha256(text: str) -> str:

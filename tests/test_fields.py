@@ -13,7 +13,7 @@ from prism_memory.metadata import MAX_INTEGER_BITS
 from prism_memory.models import Memory
 from prism_memory.owners import address
 from prism_memory.stores import VectorRecord, stores
-from prism_memory.stores.writing import collection_key, record_key
+from prism_memory.stores.keys import collection_key, record_key
 from prism_memory.timestamps import to_database
 
 pytestmark = pytest.mark.django_db

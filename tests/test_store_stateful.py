@@ -17,7 +17,7 @@ from prism_memory import pages
 from prism_memory.exceptions import SpaceMismatch
 from prism_memory.models import Memory
 from prism_memory.stores import DatabaseStore, VectorRecord
-from prism_memory.stores.writing import record_key
+from prism_memory.stores.keys import record_key
 from prism_memory.vectors import Vector, cosines
 from tests.invariants import check_tables
 from tests.searching import EXACT, at, query

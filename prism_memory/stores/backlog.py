@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import timedelta
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from django.db import router
@@ -29,10 +30,8 @@ LAST_RETRY = timedelta(days=1)
 #: The columns of a record, in the order in which _as_record() takes them.
 RECORD = (
     *("collection", "record_id", "content", "metadata", "occurred_at", "expires_at"),
-    *("role", "name", "kind"),
+    *("role", "name", "kind", "key"),
 )
-#: The columns by which records wait, the oldest first.
-ORDER = ("occurred_at", "key")
 #: What a PositiveSmallIntegerField holds on every database.
 MOST_ATTEMPTS = 32_767
 
@@ -138,11 +137,11 @@ class Backlog(VectorStore):
             row
             for batch in id_batches(using, keys)
             for row in select_waiting(
-                using, [*names, *ORDER], key, None, space=space, after=after, keys=batch, raw=raw
+                using, names, key, None, space=space, after=after, keys=batch, raw=raw
             )
         ]
-        rows.sort(key=lambda row: row[-2:])
-        return [row[:-2] for row in rows[:limit]]
+        rows.sort(key=itemgetter(names.index("occurred_at"), names.index("key")))
+        return rows[:limit]
 
     def _rows(self, using: str, collection: str) -> MemoryQuerySet:
         check_identifier("collection", collection)
@@ -176,7 +175,7 @@ def _postpone(
 
 
 def _as_record(row: Sequence[Any]) -> VectorRecord:
-    collection, id, content, metadata, occurred_at, expires_at, role, name, kind = row
+    collection, id, content, metadata, occurred_at, expires_at, role, name, kind, _ = row
     return VectorRecord(
         collection=collection,
         id=id,

@@ -11,7 +11,7 @@ from django.db import connections
 
 from ..models import Memory
 from ..timestamps import to_database
-from .writing import record_key
+from .keys import record_key
 
 if TYPE_CHECKING:
     from .contract import VectorMatch

@@ -29,7 +29,7 @@ from ..models import IndexChange, IndexState
 from ..transactions import id_batches, repeated, write_transaction
 from .entries import Entry, existing, read_entries
 from .indexed import IndexedStore, Untold
-from .writing import collection_key, space_key
+from .keys import collection_key, space_key
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet

@@ -8,7 +8,7 @@ from ..exceptions import InvalidArgument
 from ..models import Embedding, SignaturePage, Space
 from ..transactions import write_transaction
 from . import indexes
-from .writing import space_key
+from .keys import space_key
 
 __all__ = ["remove_space"]
 

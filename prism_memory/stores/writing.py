@@ -17,7 +17,7 @@ from ..models import Memory
 from ..selecting import fields
 from ..timestamps import from_database, spread, to_database
 from .attaching import insert_vectors, remove_vectors, vectors_of
-from .keys import BATCH, collection_key, in_batches, read, record_key, space_key
+from .keys import BATCH, collection_key, in_batches, read, record_key
 
 if TYPE_CHECKING:
     from .contract import VectorRecord
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     #: By key: the records of that key, each with the time that it gets if it gives none.
     Given = Mapping[str, Sequence[tuple[VectorRecord, datetime]]]
 
-__all__ = ["collection_key", "record_key", "space_key", "write_records"]
+__all__ = ["write_records"]
 
 #: What a memory that is remembered anew after it expired starts afresh with.
 RENEWED = (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...owners import Address, Owner
-from ...stores.writing import collection_key
+from ...stores.keys import collection_key
 from ...timestamps import to_database
 from ..arguments import moment, name, owner_named
 from ..base import MemoryCommand

@@ -231,10 +231,9 @@ class TestJobs:
         assert self.run().embedded == 6
         assert claims[3:] == [("x", []), (None, ["late"]), ("late", []), (None, [])]
 
+    @pytest.mark.skipif("connection.vendor != 'sqlite'")
     def test_walk_by_the_index(self):
         """The time that is said twice keeps SQLite from walking what lies before it."""
-        if connection.vendor != "sqlite":
-            return
         store_all()
         store = default_store()
         [first] = store.waiting("c", 1, space=SPACE)

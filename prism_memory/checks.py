@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -92,6 +93,8 @@ def _store(entry: BackendEntry) -> VectorStore:
     from .stores.registry import volatile
 
     store = backends.build(entry, VectorStore)
-    if settings().require_durable and store.durability is Durability.VOLATILE:
+    # A property may ask a server; it is asked when the store is used.
+    told = inspect.getattr_static(store, "durability")
+    if settings().require_durable and told is Durability.VOLATILE:
         raise volatile(entry.setting, store)
     return store

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from django.core.checks import Warning
 
 from prism_memory.stores import Durability, VectorStore
@@ -55,3 +57,28 @@ class VolatileStore(VectorStore):
 
 class DurableStore(VectorStore):
     durability = Durability.DURABLE
+
+
+class AskingStore(VectorStore):
+    """Asks its server whether anything is kept, as a store over Redis would."""
+
+    #: What the server says, or raises.
+    answer: Durability | Exception = Durability.VOLATILE
+    asked = 0
+
+    @property
+    def durability(self):
+        type(self).asked += 1
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+class SlowStore(DurableStore):
+    """Takes its time to be built, and counts how often it is."""
+
+    built = 0
+
+    def __init__(self):
+        time.sleep(0.02)
+        type(self).built += 1

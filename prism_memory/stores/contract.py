@@ -244,6 +244,9 @@ class VectorStore:
     """Holds records and finds the nearest. Constructors do no I/O."""
 
     #: Whether content can be lost. An index that can be rebuilt does not make a store volatile.
+    #: A property may ask the backend, with a time-out of its own: it is asked when the store is
+    #: resolved, once a process, and never by ``manage.py check``, which does no I/O. What it raises
+    #: reaches the caller, and the next one asks again.
     durability: Durability = Durability.VOLATILE
 
     #: Whether it is an IndexedStore, whose index is kept in step even while it isn't ``STORE``.

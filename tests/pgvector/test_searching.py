@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from prism_memory.contrib.pgvector.models import IndexedVector
-from prism_memory.models import Embedding, Memory
+from prism_memory.models import Embedding
 from prism_memory.stores import VectorQuery
 
-from ..searching import EXACT, SPACE, at, ids, query, random_vectors, record
+from ..searching import EXACT, SPACE, at, query, random_vectors, record
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

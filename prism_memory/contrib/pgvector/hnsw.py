@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...exceptions import ConfigurationError, IndexNotReady
-from .models import IndexedVector
 
 if TYPE_CHECKING:
     from ...models import Space
 
 __all__ = ["TABLE", "Column", "Graph", "build", "column", "drop", "found", "name_of"]
 
-TABLE = IndexedVector._meta.db_table
+#: That of IndexedVector, whose module can be imported only where the app is installed.
+TABLE = "prism_memory_pgvector_entry"
 #: The greatest widths that pgvector indexes in single and in half precision, and that it stores.
 SINGLE, HALF, STORED = 2_000, 4_000, 16_000
 

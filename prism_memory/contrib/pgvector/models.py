@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from ...digests import DIGEST_LENGTH
 from ...models import Embedding
+from .hnsw import TABLE
 
 try:
     from django.contrib.postgres.fields import ArrayField
@@ -45,6 +46,7 @@ class IndexedVector(models.Model):
     class Meta:
         verbose_name = _("indexed vector")
         verbose_name_plural = _("indexed vectors")
+        db_table = TABLE
         required_db_vendor = "postgresql"
         indexes: ClassVar = [
             models.Index(fields=["space_id", "collection_key"], name="prism_memory_pgv_collection"),

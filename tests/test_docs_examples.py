@@ -31,8 +31,11 @@ FENCE = re.compile(
     r"^(?:<!-- not run: (?P<why>[^\n]+?) -->\n+)?```python\n(?P<code>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-# Errors of a backend that is the reader's own, or whose package is not installed here.
-NOT_OURS = ("prism_memory.E005", "prism_memory.E009")
+# Errors of a backend that is the reader's own, or whose package or database is not here.
+NOT_OURS = (
+    *("prism_memory.E005", "prism_memory.E009"),
+    *("prism_memory_pgvector.E001", "prism_memory_pgvector.E002", "prism_memory_pgvector.E003"),
+)
 
 
 @dataclass

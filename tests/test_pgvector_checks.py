@@ -58,6 +58,13 @@ def test_options_that_can_not_be_taken_are_named(option):
         PgVectorStore(**{option: -1})
 
 
+@pytest.mark.parametrize("options", [{"m": 1}, {"m": 101}, {"m": 40, "ef_construction": 79}])
+def test_options_that_pgvector_does_not_take_are_refused_at_once(options):
+    name, value = list(options.items())[-1]
+    with pytest.raises(ConfigurationError, match=f"{name} is {value}. Give a number from"):
+        PgVectorStore(**options)
+
+
 def test_E004_a_space_is_too_wide():
     with pytest.raises(ConfigurationError, match="'wide' have 16001 numbers") as caught:
         PgVectorStore().prepare("default", Space(pk=1, name="wide", width=16_001), fresh=False)

@@ -62,8 +62,8 @@ class PgVectorStore(IndexedStore):
 
     def __init__(self, *, m: int = 16, ef_construction: int = 64, **options: Any) -> None:
         super().__init__(**options)
-        self.m = whole_number("m", m)
-        self.ef_construction = whole_number("ef_construction", ef_construction)
+        self.m = _within("m", m, 2, 100)
+        self.ef_construction = _within("ef_construction", ef_construction, 2 * self.m, 1_000)
 
     @property
     def place(self) -> str:
@@ -173,6 +173,14 @@ class PgVectorStore(IndexedStore):
     def _drop_index(self, using: str, space: Space) -> None:
         with _cursor(using) as cursor:
             hnsw.drop(cursor, space)
+
+
+def _within(option: str, value: object, least: int, most: int) -> int:
+    """Return the value of an option that pgvector takes, or raise ConfigurationError."""
+    number = whole_number(option, value)
+    if not least <= number <= most:
+        raise ConfigurationError(f"{option} is {number}. Give a number from {least} to {most}.")
+    return number
 
 
 def _conditions(search: Search) -> tuple[str, list[Any]]:

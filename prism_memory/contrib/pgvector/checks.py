@@ -11,7 +11,6 @@ from django.db import DatabaseError, InterfaceError, connections, router
 
 from ...exceptions import PrismMemoryError
 from ...models import Space
-from ...stores import indexes
 from . import hnsw
 from .models import IndexedVector
 
@@ -62,6 +61,7 @@ def check_databases(
 
 
 def _stores() -> list[PgVectorStore]:
+    from ...stores import indexes
     from .store import PgVectorStore
 
     try:

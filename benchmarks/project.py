@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,12 @@ def configure(
     embedder: str = LOCAL,
     *,
     migrate: bool = True,
+    apps: Sequence[str] = (),
     **options: Any,
 ) -> None:
     """Set Django up over a new SQLite file, or the database that a dict describes, and migrate it.
 
-    ``options`` go to ``PRISM_MEMORY``.
+    ``apps`` are installed besides; ``options`` go to ``PRISM_MEMORY``.
     """
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     import django
@@ -30,7 +32,10 @@ def configure(
     if not isinstance(database, dict):
         database = sqlite(database)
     settings.configure(
-        INSTALLED_APPS=["django.contrib.auth", "django.contrib.contenttypes", "prism_memory"],
+        INSTALLED_APPS=[
+            *("django.contrib.auth", "django.contrib.contenttypes", "prism_memory"),
+            *apps,
+        ],
         DATABASES={"default": database},
         USE_TZ=True,
         DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",

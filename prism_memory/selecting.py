@@ -15,7 +15,16 @@ from django.db import connections
 if TYPE_CHECKING:
     from django.db.models import Field, Model
 
-__all__ = ["columns", "fetch", "fields", "parameter", "places", "stream", "table"]
+__all__ = [
+    "blob_cursor",
+    "columns",
+    "fetch",
+    "fields",
+    "parameter",
+    "places",
+    "stream",
+    "table",
+]
 
 
 def table(using: str, model: type[Model]) -> str:
@@ -88,12 +97,33 @@ def stream(
 ) -> Iterator[tuple[Any, ...]]:
     """Run a SELECT and yield its rows as the driver gives them, ``size`` read at a time.
 
-    By a cursor on the server, where there is one and DISABLE_SERVER_SIDE_CURSORS allows it.
+    SQLite reads on as rows are taken; the drivers of servers hold all of them at once.
     """
-    connection = connections[using]
-    forbidden = connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS")
-    make = connection.cursor if forbidden else connection.chunked_cursor
-    with make() as cursor:
+    with blob_cursor(using) as cursor:
         cursor.execute(sql, parameters)
         while rows := cursor.fetchmany(size):
             yield from rows
+
+
+def blob_cursor(using: str) -> Any:
+    """A cursor for reading many bytes.
+
+    PostgreSQL sends them in hexadecimal unless it is asked for the binary format: half as much, and
+    nothing to decode. Django's own cursors of psycopg 3 can't ask; nor can psycopg 2.
+    """
+    connection: Any = connections[using]
+    if connection.vendor != "postgresql":
+        return connection.cursor()
+    from django.db.backends.postgresql.psycopg_any import is_psycopg3
+
+    if not is_psycopg3:
+        return connection.cursor()
+    from psycopg import Cursor
+    from psycopg.pq import Format
+
+    connection.ensure_connection()
+    cursor = Cursor(connection.connection)
+    cursor.format = Format.BINARY
+    # As Django's own, it counts, logs and turns errors into Django's.
+    make = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
+    return make(cursor)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from django.db import connections
 
 from ..models import Embedding, Memory
-from ..selecting import columns, fetch, places
+from ..selecting import blob_cursor, columns, fetch, places
 from ..timestamps import to_database
 
 if TYPE_CHECKING:
@@ -25,12 +25,14 @@ MATCHED = (
     *("collection_key", "occurred_at", "expires_at"),
     *("record_id", "content", "metadata", "role", "kind", "name"),
 )
-# CROSS JOIN is SQLite's way to be told which table to start with; keys are whole numbers.
+# CROSS JOIN is SQLite's way to be told which table to start with; keys are whole numbers. The expiry
+# is asked for so that no index helps: PostgreSQL, before its first ANALYZE, would read all of that
+# of the expiry, or the whole table, to find 256 rows; hence the keys twice.
 VECTORS = """
 SELECT e.{id}, m.{key}, m.{record_id}, e.{vector}
 FROM {embeddings} e {join} {memories} m ON m.{pk} = e.{memory}
-WHERE e.{space} = %s AND e.{memory} IN ({rows})
-AND (m.{expires_at} IS NULL OR m.{expires_at} > %s)
+WHERE e.{space} = %s AND e.{memory} IN ({rows}) AND m.{pk} IN ({rows})
+AND (m.{expires_at} <= %s) IS NOT TRUE
 """
 TEXTS = """
 SELECT {matched}, e.{id}
@@ -57,7 +59,7 @@ def candidates(search: Search, rows: Sequence[int]) -> list[Candidate]:
     if search.occurred_since is not None:
         sql += f" AND m.{columns(search.using, Memory, ['occurred_at'])} > %s"
         parameters.append(moment(to_database(search.occurred_since)))
-    with connection.cursor() as cursor:
+    with blob_cursor(search.using) as cursor:
         cursor.execute(sql, parameters)
         rows_read = cursor.fetchall()
     # Looked at here, for the reason that Search.takes() gives.

@@ -16,7 +16,11 @@ settings.register_profile("untimed", deadline=None, derandomize="CI" in os.envir
 settings.load_profile("untimed")
 
 #: Tests that need a service are there when a variable names it, and then they never skip.
-SERVICES = {"redis": "PRISM_TEST_REDIS", "pgvector": "PRISM_TEST_PGVECTOR"}
+SERVICES = {
+    "milvus": "PRISM_TEST_MILVUS",
+    "pgvector": "PRISM_TEST_PGVECTOR",
+    "redis": "PRISM_TEST_REDIS",
+}
 collect_ignore = [folder for folder, name in SERVICES.items() if name not in os.environ]
 
 

@@ -13,14 +13,33 @@ import pytest
 import prism_memory
 from prism_memory import embedders, exceptions, stores, tokens
 
-HEAVY = ["numpy", "litellm", "tiktoken", "model2vec", "rq", "django_rq", "redis", "openai"]
+HEAVY = [
+    "numpy",
+    "litellm",
+    "tiktoken",
+    "model2vec",
+    "rq",
+    "django_rq",
+    "redis",
+    "openai",
+    "pymilvus",
+]
 
 FACES = {
     prism_memory: ["CONVERSATION", "Provenance", "Weighting", "__version__"],
     embedders: ["TEXT_FORMAT", "Embedder", "LiteLLMEmbedder", "LocalEmbedder"],
     stores: [
-        *("DatabaseStore", "Durability", "Entry", "IndexedStore", "Matches", "Neighbours"),
-        *("Nominations", "OutboxStore", "Search", "TableStore", "VectorMatch", "VectorQuery"),
+        *("DatabaseStore", "Durability", "Entry", "IndexedStore", "Matches"),
+        *(
+            "MilvusStore",
+            "Neighbours",
+            "Nominations",
+            "OutboxStore",
+            "Search",
+            "TableStore",
+            "VectorMatch",
+            "VectorQuery",
+        ),
         *("VectorRecord", "VectorStore", "default_store", "remove_space", "stores"),
     ],
     tokens: ["HeuristicCounter", "TiktokenCounter", "TokenCounter"],

@@ -17,6 +17,7 @@ from .registry import default_store, stores
 if TYPE_CHECKING:
     from .database import DatabaseStore
     from .indexed import Entry, IndexedStore
+    from .milvus import MilvusStore
     from .nominating import Nominations
     from .outbox import OutboxStore
     from .searches import Search
@@ -29,6 +30,7 @@ __all__ = [
     "Entry",
     "IndexedStore",
     "Matches",
+    "MilvusStore",
     "Neighbours",
     "Nominations",
     "OutboxStore",
@@ -48,6 +50,7 @@ LATER = {
     "DatabaseStore": ".database",
     "Entry": ".entries",
     "IndexedStore": ".indexed",
+    "MilvusStore": ".milvus",
     "Nominations": ".nominating",
     "OutboxStore": ".outbox",
     "Search": ".searches",

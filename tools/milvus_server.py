@@ -7,30 +7,33 @@ The command finds the server's address in PRISM_TEST_MILVUS. The server is Milvu
 from the PyPI package ``milvus``, installed into an environment of its own under the folder (a
 temporary one unless said), which also holds its data. It takes some 15 seconds to start and half a
 gigabyte of memory, picks free ports for its parts, and listens on all interfaces: for tests only.
+Its etcd wants port 2380 for itself, so there can be one at a time on a machine.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 REQUIREMENT = "milvus==2.3.5"
+#: Of the etcd in it; the only port that it does not let choose.
+ETCD_PORT = 2380
 #: Runs in the environment that has the package. Stops when its standard input ends: so it does not
 #: outlive this tool, however that ends.
 SERVE = """
 import sys
 from milvus import MilvusServer
 
-server = MilvusServer()
+server = MilvusServer(proxy_port=sys.argv[2])
 server.set_base_dir(sys.argv[1])
-server.listen_port = int(sys.argv[2])
 server.start()
 print("ready", flush=True)
 sys.stdin.read()
@@ -46,7 +49,7 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-@contextmanager
+@contextlib.contextmanager
 def folder_of(given: Path | None) -> Iterator[Path]:
     if given is not None:
         given.mkdir(parents=True, exist_ok=True)
@@ -65,9 +68,12 @@ def installed(folder: Path) -> Path:
     return python
 
 
-@contextmanager
+@contextlib.contextmanager
 def running(folder: Path, port: int) -> Iterator[str]:
     """A server; yields its address once it answers."""
+    if taken(ETCD_PORT):
+        sys.exit(f"Port {ETCD_PORT} is taken, by another Milvus or etcd. Stop that one first.")
+    wait_for(port)
     python = installed(folder)
     server = subprocess.Popen(
         [python, "-c", SERVE, folder / "data", str(port)],
@@ -87,6 +93,24 @@ def running(folder: Path, port: int) -> Iterator[str]:
     finally:
         server.stdin.close()
         server.wait(30)
+
+
+def taken(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+def wait_for(port: int) -> None:
+    """Wait until connections of a server that was there before have faded, for a minute or so."""
+    for _ in range(90):
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return
+        time.sleep(1)
+    sys.exit(f"Port {port} is taken.")
 
 
 def free_port() -> int:

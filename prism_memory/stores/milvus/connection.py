@@ -25,8 +25,9 @@ __all__ = [
     "missing",
 ]
 
-#: The error codes of a server for a collection that is not there, and one that is not in memory.
-NOT_FOUND, NOT_LOADED = 100, 101
+#: Error codes: of pymilvus when it can't connect, and of a server for a collection that is not
+#: there, or not in memory.
+NO_CONNECTION, NOT_FOUND, NOT_LOADED = 2, 100, 101
 #: Seconds for which a server that let a call run out of time is not asked again.
 REST = 5.0
 #: gRPC waits up to two minutes before it looks whether a server is back.
@@ -118,6 +119,8 @@ class Connection:
         except MilvusException as error:
             kinds = {NOT_FOUND: NotFound, NOT_LOADED: NotLoaded}
             reason = f"{type(error).__qualname__} {error.code}"
+            if error.code == NO_CONNECTION:
+                reason += " (no connection)"
             raise self._told(kinds.get(error.code, NotAnswered), reason, began, timeout) from None
         except (grpc.RpcError, grpc.FutureTimeoutError, OSError) as error:
             code = error.code().name if isinstance(error, grpc.Call) else ""

@@ -33,6 +33,7 @@ BACKENDS = (
     *("prism_memory.testing.FakeEmbedder", "prism_memory.stores.DatabaseStore"),
     *("prism_memory.tokens.TiktokenCounter", "prism_memory.tokens.HeuristicCounter"),
     *("prism_memory.queues.tasks.TasksQueue", "prism_memory.contrib.pgvector.PgVectorStore"),
+    "prism_memory.stores.MilvusStore",
 )
 CHECK = re.compile(r"prism_memory\.[EW]\d+")
 CHECKS = sorted({id for path in PACKAGE.rglob("*.py") for id in CHECK.findall(path.read_text())})

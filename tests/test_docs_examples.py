@@ -33,7 +33,7 @@ FENCE = re.compile(
 )
 # Errors of a backend that is the reader's own, or whose package or database is not here.
 NOT_OURS = (
-    *("prism_memory.E005", "prism_memory.E009"),
+    *("prism_memory.E005", "prism_memory.E009", "prism_memory.E011"),
     *("prism_memory_pgvector.E001", "prism_memory_pgvector.E002", "prism_memory_pgvector.E003"),
 )
 

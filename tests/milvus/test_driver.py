@@ -191,7 +191,7 @@ def _search(store, names=("c",), key=None, space=None, filter=None, vector=None)
 
     from prism_memory.filters import Filter
     from prism_memory.stores import Search
-    from prism_memory.stores.writing import collection_key
+    from prism_memory.stores.keys import collection_key
 
     collections = {key or collection_key(name): name for name in names}
     space = space or Space.objects.get(name=SPACE)

@@ -33,7 +33,30 @@ def pgvector(count: int, *, vectors: bool) -> Callable[[Any], object]:
 
 
 def milvus(count: int, *, vectors: bool) -> Callable[[Any], object]:
-    raise NotImplementedError
+    import os
+
+    from pymilvus import MilvusClient
+
+    from prism_memory.models import Memory, Space
+    from prism_memory.stores import default_store
+
+    store: Any = default_store()
+    client = MilvusClient(os.environ["PRISM_TEST_MILVUS"])
+    name = store.collection(Space.objects.get())
+    key = Memory.objects.values_list("collection_key", flat=True).first()
+
+    def ask(vector: Any) -> object:
+        [hits] = client.search(
+            name,
+            [vector.astype("f4")],
+            filter=f'collection_key == "{key}"',
+            limit=count,
+            output_fields=["memory"],
+            search_params={"metric_type": "COSINE", "params": {"ef": max(count, 64)}},
+        )
+        return rows([hit["entity"]["memory"] for hit in hits], vectors=vectors)
+
+    return ask
 
 
 def rows(ids: Sequence[int], *, vectors: bool) -> list[tuple[Any, ...]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import repeat
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
@@ -22,28 +23,35 @@ PLAIN = {int, str, bytes, NoneType}
 def insert(
     using: str,
     model: type[Model],
-    names: Sequence[str],
-    rows: Iterable[Sequence[Any]],
+    given: Mapping[str, Sequence[Any]],
+    same: Mapping[str, Any] | None = None,
     *,
     suffix: str = "",
 ) -> None:
-    """Insert rows, given as the values of the named fields, by one ``executemany``.
+    """Insert rows by one ``executemany``: of each field the values, and those that all rows share.
 
     What ``bulk_create`` does besides (instances, a long statement a batch, signals' absence) takes
     several times as long as the insert itself. ``suffix`` ends the statement.
     """
-    values = list(zip(*rows, strict=True))
-    if not values:
+    count = len(next(iter(given.values())))
+    if not count:
         return
     connection = connections[using]
+    names = [*given, *(same or ())]
+    values = [*given.values(), *([value] for value in (same or {}).values())]
     prepared = [
         _prepared(connection, field, column)
         for field, column in zip(fields(model, names), values, strict=True)
     ]
+    rows = zip(
+        *prepared[: len(given)],
+        *(repeat(value, count) for [value] in prepared[len(given) :]),
+        strict=True,
+    )
     into = f"{table(using, model)} ({columns(using, model, names)})"
     sql = f"INSERT INTO {into} VALUES ({places(names)}) {suffix}"  # noqa: S608 - names
     with connection.cursor() as cursor:
-        cursor.executemany(sql, list(zip(*prepared, strict=True)))
+        cursor.executemany(sql, list(rows))
 
 
 def _prepared(connection: Any, field: Field[Any, Any], values: Sequence[Any]) -> Sequence[Any]:

@@ -170,12 +170,12 @@ def add(
 def _insert(using: str, collection_key: str, space_id: int, whole: Page) -> None:
     """Insert a page of any size as pages of at most PAGE_SIZE, in the order of the keys."""
     order = np.argsort(whole.ids, kind="stable")
-    parts = (
+    parts = [
         whole.taken(order[start : start + PAGE_SIZE]).columns()
         for start in range(0, len(order), PAGE_SIZE)
-    )
-    rows = ((collection_key, space_id, *(part[name] for name in COLUMNS)) for part in parts)
-    insert(using, SignaturePage, ("collection_key", "space", *COLUMNS), rows)
+    ]
+    given = {name: [part[name] for part in parts] for name in COLUMNS}
+    insert(using, SignaturePage, given, {"collection_key": collection_key, "space": space_id})
 
 
 def _merge(using: str, collection_key: str, space_id: int, smaller_than: int) -> None:

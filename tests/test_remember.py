@@ -128,11 +128,11 @@ class TestNothingIsWritten:
     def test_when_the_second_half_does_not_reach_the_database(self, memory, embedder, monkeypatch):
         batches = []
 
-        def fail_later(using, model, names, rows, **options):
-            batches.append(len(rows))
+        def fail_later(using, model, given, **options):
+            batches.append(len(given["key"]))
             if len(batches) == 2:
                 raise RuntimeError("the server went away")
-            insert(using, model, names, rows, **options)
+            insert(using, model, given, **options)
 
         monkeypatch.setattr(writing, "insert", fail_later)
         with pytest.raises(RuntimeError):

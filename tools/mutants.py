@@ -178,8 +178,8 @@ MUTANTS = [
         "a vector of the text that was there before",
         "jobs",
         "stores/attaching.py",
-        "if offer.text is not None and offer.text != row.embedded_text:",
-        "if offer is None:",
+        "if text is not None and text != row.embedded_text:",
+        "if row is None:",
     ),
     Mutant(
         "a text that is tried again before it is due",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from django.db import connections
@@ -23,19 +23,25 @@ from . import indexes
 from .keys import collection_key, find_space, in_batches, read, space_key
 from .spaces import refuse_other_bits, refuse_other_width
 
-__all__ = ["Offer", "insert_vectors", "remove_vectors", "vectors_of", "write_vectors"]
+if TYPE_CHECKING:
+    from .waiting import WaitingRow
+
+__all__ = ["Given", "insert_vectors", "remove_vectors", "vectors_of", "write_vectors"]
 
 
-class Offer(NamedTuple):
-    """A vector for a record, and the text that it was made of.
+class Given(NamedTuple):
+    """What a vector is given to: a record's id, and the embedded text that the vector is of.
 
     With a text, a compare-and-set: a record is left alone whose text is another by now, or that has
-    a vector in this space already. With None, it replaces what is there.
+    a vector in this space already. With None, the vector replaces what is there.
     """
 
     id: str
-    vector: Vector
-    text: str | None = None
+    embedded_text: str | None = None
+
+
+#: By the records' keys. A WaitingRow is as good as a Given.
+Offers = Mapping[str, tuple["Given | WaitingRow", Vector]]
 
 
 class Embedded(NamedTuple):
@@ -59,7 +65,7 @@ class Embedded(NamedTuple):
 def write_vectors(
     using: str,
     collection: str,
-    offers: Mapping[str, Offer],
+    offers: Offers,
     space_name: str,
     *,
     bits: int,
@@ -67,16 +73,16 @@ def write_vectors(
 ) -> int:
     """Give existing rows their vectors and put them into pages; returns how many got one.
 
-    ``offers``: by the records' keys. ``rows``: their primary keys, where known.
+    ``rows``: the primary keys of the records, where known.
     """
     if not offers:
         return 0
     with write_transaction(using):
-        space = _space(using, space_name, len(next(iter(offers.values())).vector), bits)
+        space = _space(using, space_name, len(next(iter(offers.values()))[1]), bits)
         refuse_other_bits(space, bits)
-        for offer in offers.values():
-            if len(offer.vector) != space.width:
-                refuse_other_width(space, f"the vector of {offer.id!r:.80}", len(offer.vector))
+        for given, vector in offers.values():
+            if len(vector) != space.width:
+                refuse_other_width(space, f"the vector of {given.id!r:.80}", len(vector))
         # Locked, so that no row is forgotten or rewritten between this look and our commit; and
         # all of them before the first page is. Where rows have no locks, they are found twice as
         # fast by primary key.
@@ -92,8 +98,7 @@ def write_vectors(
                 read(using, Embedded._fields, batch, by=by, lock=True, raw=["metadata"]),
             )
         ]
-        pairs = [(row, offers[row.key]) for row in found if row.key in offers]
-        return _attach(using, collection, space, pairs)
+        return _attach(using, collection, space, found, offers)
 
 
 def _space(using: str, name: str, width: int, bits: int) -> Space:
@@ -108,24 +113,28 @@ def _space(using: str, name: str, width: int, bits: int) -> Space:
 
 
 def _attach(
-    using: str, collection: str, space: Space, pairs: Sequence[tuple[Embedded, Offer]]
+    using: str, collection: str, space: Space, rows: Sequence[Embedded], offers: Offers
 ) -> int:
     # Only who replaces vectors has to know them.
-    replaces = any(offer.text is None for _, offer in pairs)
+    replaces = any(given.embedded_text is None for given, _ in offers.values())
     held = {
         pk: b"".join(map(bytes, vector))
-        for ids in in_batches([row.pk for row, _ in pairs])
+        for ids in in_batches([row.pk for row in rows])
         for pk, *vector in _held(using, space, ids, vectors=replaces)
     }
     fresh, replaced, same = [], [], 0
-    for row, offer in pairs:
-        if offer.text is not None and offer.text != row.embedded_text:
+    for row in rows:
+        if row.key not in offers:
+            continue  # another record, with the number of one that is gone
+        given, vector = offers[row.key]
+        text = given.embedded_text
+        if text is not None and text != row.embedded_text:
             continue
         if row.pk not in held:
-            fresh.append((row, offer.vector))
-        elif offer.text is None and held[row.pk] != offer.vector.to_bytes():
-            replaced.append((row, offer.vector))
-        elif offer.text is None:
+            fresh.append((row, vector))
+        elif text is None and held[row.pk] != vector.to_bytes():
+            replaced.append((row, vector))
+        elif text is None:
             same += 1
     key = collection_key(collection)
     remove_vectors(using, {row.pk: key for row, _ in replaced}, space)
@@ -190,21 +199,18 @@ def insert_vectors(
     if not pairs:
         return
     ids = [row.pk for row, _ in pairs]
-    signs = signatures(np.stack([vector.values for _, vector in pairs]), space.bits)
-    insert(
-        using,
-        Embedding,
-        ["memory", "space", "vector", "signature"],
-        [
-            (pk, space.pk, vector.to_bytes(), sign.tobytes())
-            for pk, (_, vector), sign in zip(ids, pairs, signs, strict=True)
-        ],
-    )
+    matrix = np.stack([vector.values for _, vector in pairs])
+    signs = signatures(matrix, space.bits)
+    given: dict[str, Sequence[Any]] = {
+        "memory": ids,
+        "vector": [vector.to_bytes() for _, vector in pairs],
+        "signature": [sign.tobytes() for sign in signs],
+    }
+    insert(using, Embedding, given, {"space": space.pk})
     tokens = _tokens(collection, [row for row, _ in pairs])
     key = collection_key(collection)
     add(using, key, space.pk, ids, signs, tokens)
-    told = zip(ids, (vector.values for _, vector in pairs), tokens, strict=True)
-    indexes.added(using, space, collection, key, told)
+    indexes.added(using, space, collection, key, zip(ids, matrix, tokens, strict=True))
 
 
 def _tokens(collection: str, rows: Sequence[Embedded]) -> list[Sequence[int]]:

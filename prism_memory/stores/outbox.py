@@ -210,8 +210,8 @@ def _note(
     insert(
         using,
         IndexChange,
-        ["index", "action", "entry_id", "collection_key"],
-        [(state.pk, action, pk, collection_key) for pk in ids],
+        {"entry_id": ids},
+        {"index": state.pk, "action": action, "collection_key": collection_key},
     )
 
 

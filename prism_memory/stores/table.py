@@ -22,7 +22,7 @@ from ..models import Memory, Space
 from ..timestamps import as_moment, from_database, to_database
 from ..transactions import id_batches, repeated, write_transaction
 from ..vectors import Vector, cosines
-from .attaching import Offer, write_vectors
+from .attaching import Given, Offers, write_vectors
 from .backlog import Backlog
 from .beside import beside
 from .contract import (
@@ -99,10 +99,9 @@ class TableStore(Backlog):
     ) -> int:
         check_identifier("collection", collection)
         offers = {
-            record_key(collection, record_id): Offer(
-                record_id,
+            record_key(collection, record_id): (
+                Given(record_id, None if texts is None else texts[record_id]),
                 vector if isinstance(vector, Vector) else Vector.of(vector),
-                None if texts is None else texts[record_id],
             )
             for record_id, vector in vectors.items()
         }
@@ -111,13 +110,13 @@ class TableStore(Backlog):
     def attach_waiting(
         self, collection: str, vectors: Sequence[tuple[Any, Vector]], space: str
     ) -> int:
-        offers = {row.key: Offer(row.id, vector, row.embedded_text) for row, vector in vectors}
+        offers = {pair[0].key: pair for pair in vectors}
         return self._attach(collection, offers, space, rows=[row.pk for row, _ in vectors])
 
     def _attach(
         self,
         collection: str,
-        offers: dict[str, Offer],
+        offers: Offers,
         space: str,
         rows: Sequence[int] | None = None,
     ) -> int:

@@ -93,8 +93,7 @@ def _insert(using: str, rows: Sequence[Mapping[str, Any]]) -> None:
     suffix = connection.ops.on_conflict_suffix_sql(
         [key], OnConflict.UPDATE, [key.column], [key.column] if target else []
     )
-    names = list(rows[0])
-    insert(using, Memory, names, [list(row.values()) for row in rows], suffix=suffix)
+    insert(using, Memory, {name: [row[name] for row in rows] for name in rows[0]}, suffix=suffix)
 
 
 def _new(given: Sequence[tuple[VectorRecord, datetime]]) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from .filters import Filter
 from .queries import query_vector
 from .recollection import Recollection
 from .scoring import reserve, weigh
-from .stores.contract import Matches, VectorQuery, VectorStore, check_score, check_whole
+from .stores.contract import Matches, VectorQuery, VectorStore
+from .stores.records import check_score, check_whole
 from .stores.registry import default_store
 from .texts import is_blank, unencodable
 from .weighting import Weighting

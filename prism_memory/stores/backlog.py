@@ -14,8 +14,9 @@ from ..models import Memory
 from ..selecting import parameter
 from ..timestamps import from_database, to_database
 from ..transactions import id_batches, repeated, write_transaction
-from .contract import VectorRecord, VectorStore, check_identifier
+from .contract import VectorRecord, VectorStore
 from .keys import collection_key, record_key
+from .records import check_identifier
 from .waiting import COLUMNS, RAW, Place, WaitingRow, select_waiting
 
 if TYPE_CHECKING:

@@ -32,11 +32,11 @@ from .contract import (
     VectorMatch,
     VectorQuery,
     VectorRecord,
-    check_identifier,
 )
 from .keys import collection_key, find_space, record_key
 from .nominating import Nominations, completed
 from .reading import MATCHED, Candidate, candidates, winners
+from .records import check_identifier
 from .searches import Search
 from .spaces import matrix_of, refuse_other_bits, refuse_other_spaces, refuse_other_width
 from .writing import write_records

@@ -129,7 +129,7 @@ class TestAttaching:
         store_all({"a": MARCH, "b": MARCH})
         rows = self.read()
         default_store().forget("c", ["a"])
-        gone = rows["a"]._replace(pk=rows["b"].pk, content="text b")
+        gone = rows["a"]._replace(pk=rows["b"].pk, embedded_text="text b")
         assert self.attach(gone) == 0
         assert not Embedding.objects.exists()
 

@@ -74,7 +74,7 @@ class Backlog(VectorStore):
     ) -> list[WaitingRow]:
         place = None if after is None else after.place
         rows = self._waiting(COLUMNS, collection, limit, space, ids, place, raw=RAW)
-        return list(map(WaitingRow._make, rows))
+        return WaitingRow.of(rows)
 
     def claim(
         self, collection: str, limit: int, *, space: str, seconds: float, after: Any = None
@@ -94,7 +94,7 @@ class Backlog(VectorStore):
                     mine.update(not_before=now + timedelta(seconds=seconds))
             return taken
 
-        return list(map(WaitingRow._make, repeated(using, take)))
+        return WaitingRow.of(repeated(using, take))
 
     def release(self, collection: str, ids: Iterable[str]) -> None:
         using = self._writes()

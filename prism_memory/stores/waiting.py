@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -22,30 +22,28 @@ Place = tuple[Any, str]
 Clause = tuple[str, Sequence[Any]]
 
 
+#: The columns of which WaitingRow.of() makes one, and those of them that are left as the driver
+#: gives them.
+COLUMNS = ("pk", "key", "record_id", "name", "content", "occurred_at")
+RAW = ("occurred_at",)
+
+
 class WaitingRow(NamedTuple):
     """What embedding needs of a memory: a tenth of the cost of a record."""
 
     pk: int
     key: str
     id: str
-    name: str
-    content: str
-    #: As the driver gives it.
-    occurred_at: Any
+    embedded_text: str
+    #: Where it stands in the order in which records wait.
+    place: Place
 
-    @property
-    def embedded_text(self) -> str:
-        return embedded_text(self.name, self.content)
-
-    @property
-    def place(self) -> Place:
-        """Where it stands in the order in which records wait."""
-        return self.occurred_at, self.key
-
-
-#: The columns of a WaitingRow, and those of them that are left as the driver gives them.
-COLUMNS = ("pk", "key", "record_id", "name", "content", "occurred_at")
-RAW = ("occurred_at",)
+    @classmethod
+    def of(cls, rows: Iterable[tuple[Any, ...]]) -> list[WaitingRow]:
+        return [
+            cls(pk, key, record_id, embedded_text(name, content), (occurred_at, key))
+            for pk, key, record_id, name, content, occurred_at in rows
+        ]
 
 
 def select_waiting(

@@ -25,9 +25,9 @@ MATCHED = (
     *("collection_key", "occurred_at", "expires_at"),
     *("record_id", "content", "metadata", "role", "kind", "name"),
 )
-# CROSS JOIN is SQLite's way to be told which table to start with; keys are whole numbers. The expiry
-# is asked for so that no index helps: PostgreSQL, before its first ANALYZE, would read all of that
-# of the expiry, or the whole table, to find 256 rows; hence the keys twice.
+# CROSS JOIN is SQLite's way to be told which table to start with; keys are whole numbers. The keys
+# stand there twice, and no index helps with the expiry: before its first ANALYZE, PostgreSQL would
+# read all of that index, or the whole table, to find 256 rows.
 VECTORS = """
 SELECT e.{id}, m.{key}, m.{record_id}, e.{vector}
 FROM {embeddings} e {join} {memories} m ON m.{pk} = e.{memory}

@@ -120,7 +120,8 @@ class Embedding(models.Model):
 
     # Memories are erased by MemoryQuerySet.delete(), vectors first; with DO_NOTHING Django does
     # not load a hundred thousand rows to find that out.
-    memory = models.ForeignKey(Memory, models.DO_NOTHING, related_name="embeddings")
+    # Found by the index of the constraint below, which begins with it.
+    memory = models.ForeignKey(Memory, models.DO_NOTHING, related_name="embeddings", db_index=False)
     space = models.ForeignKey(Space, models.PROTECT, related_name="embeddings")
     vector = models.BinaryField(_("vector"), help_text=_("Little-endian IEEE 754 doubles."))
     signature = models.BinaryField(_("signature"), help_text=_("Bits of direction."))

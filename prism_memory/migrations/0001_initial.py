@@ -195,6 +195,7 @@ class Migration(migrations.Migration):
                 (
                     "memory",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.DO_NOTHING,
                         related_name="embeddings",
                         to="prism_memory.memory",

@@ -9,7 +9,7 @@ from django.core.checks import Tags, run_checks
 from django.db import OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from prism_memory.contrib.pgvector import PgVectorStore, checks
+from prism_memory.contrib.pgvector import PgVectorStore, checks, hnsw
 from prism_memory.models import Space
 from prism_memory.stores import stores
 from prism_memory.stores.rebuilding import rebuild
@@ -111,7 +111,7 @@ def test_later_versions_are_not_too_old(store, answers, version):
 
 
 def test_W001_a_large_space_has_no_graph(store, monkeypatch):
-    monkeypatch.setattr(checks, "FEW", 19)
+    monkeypatch.setattr(hnsw, "FEW", 19)
     fill(store, random_vectors(19))
     assert messages() == []
     fill(store, random_vectors(1), "d")
@@ -124,7 +124,7 @@ def test_W001_a_large_space_has_no_graph(store, monkeypatch):
 
 
 def test_W001_a_graph_is_invalid(store, monkeypatch, graphs):
-    monkeypatch.setattr(checks, "FEW", 19)
+    monkeypatch.setattr(hnsw, "FEW", 19)
     fill(store, random_vectors(20))
     rebuild(store, Space.objects.get())
     with connection.cursor() as cursor:
@@ -135,7 +135,7 @@ def test_W001_a_graph_is_invalid(store, monkeypatch, graphs):
 
 
 def test_no_graph_is_missed_where_there_can_be_none(store, monkeypatch):
-    monkeypatch.setattr(checks, "FEW", 1)
+    monkeypatch.setattr(hnsw, "FEW", 1)
     fill(store, random_vectors(3, 4_001), space="wide@4001")
     assert messages() == []
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import pytest
 from django.db import connection, transaction
 
+from prism_memory.contrib.pgvector import hnsw
+from prism_memory.exceptions import IndexNotReady
 from prism_memory.models import IndexState, Space
 from prism_memory.stores import VectorQuery
 from prism_memory.stores.rebuilding import rebuild
@@ -35,8 +40,12 @@ def setting(name):
 
 
 @pytest.fixture
-def filled(store):
-    """2,000 vectors of one collection, each with a number and one of a thousand codes."""
+def filled(store, monkeypatch):
+    """2,000 vectors of one collection, each with a number and one of a thousand codes.
+
+    They are not taken for few.
+    """
+    monkeypatch.setattr(hnsw, "FEW", 100)
     store.upsert(
         record(f"{row:04}", vector, metadata={"code": row % 1_000, "even": row % 2 == 0})
         for row, vector in enumerate(random_vectors(2_000))
@@ -51,7 +60,6 @@ def test_the_rebuild_builds_it_and_searches_use_it(filled, graphs):
     assert valid
     assert "vector_cosine_ops" in made
     assert "m='16', ef_construction='64'" in made
-    filled.candidates = 10  # of so few rows, more are found faster by reading all
     asked = query(random_vectors(1, seed=3)[0], limit=10)
     found, plans = planned(filled, asked)
     assert all(f"Index Scan using {graph}" in plan for plan in plans)
@@ -103,6 +111,45 @@ def test_every_space_has_its_own(store, graphs, width, operators):
     assert same(EXACT.search(asked), store.search(asked))
 
 
+def test_a_graph_that_another_process_builds_is_left_alone(store, graphs):
+    """A build waits for transactions that may have seen less; until then it can't be replaced."""
+    fill(store, random_vectors(20))
+    space = Space.objects.get()
+    writer = connection.copy()
+    writer.set_autocommit(False)
+    with writer.cursor() as cursor:
+        cursor.execute("UPDATE prism_memory_pgvector_entry SET space_id = space_id")
+    failures = []
+
+    def build():
+        try:
+            store.finish("default", space)
+        except Exception as error:  # noqa: BLE001 - shown below
+            failures.append(error)
+        finally:
+            connection.close()
+
+    builder = threading.Thread(target=build)
+    builder.start()
+    try:
+        wait_until(lambda: graphs() != [])
+        with pytest.raises(IndexNotReady, match="Another process builds"):
+            store.finish("default", space)
+    finally:
+        writer.rollback()
+        writer.close()
+        builder.join()
+    assert failures == []
+    assert catalogue(*graphs())[0] is True
+
+
+def wait_until(holds):
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def test_in_a_transaction_it_is_built_as_well(store, graphs):
     fill(store, random_vectors(20))
     with transaction.atomic():
@@ -123,6 +170,19 @@ def test_filters_and_several_collections(filled):
     for filter in ({"even": True}, {"even": True, "code": [7, 8, 9]}, {"code": None}, {"code": []}):
         asked = query(random_vectors(1, seed=4)[0], ["c", "d"], filter=filter, limit=60)
         assert same(filled.search(asked), EXACT.search(asked))
+
+
+@pytest.mark.parametrize(("few", "graph"), [(1_000, True), (3_000, False)])
+def test_a_few_are_compared_one_by_one(filled, monkeypatch, few, graph):
+    monkeypatch.setattr(hnsw, "FEW", few)
+    asked = query(random_vectors(1, seed=3)[0], limit=10)
+    found, [plan] = planned(filled, asked)
+    assert ("prism_memory_pgv_hnsw" in plan) is graph
+    assert same(found, EXACT.search(asked))
+
+
+def test_of_wide_vectors_fewer_are_few():
+    assert [hnsw.few(Space(width=width)) for width in (3, 384, 1_536)] == [10_000, 10_000, 2_604]
 
 
 def test_a_small_collection_is_found_behind_a_large_one(filled):
@@ -163,6 +223,14 @@ def test_the_transaction_of_the_caller_goes_on(filled):
     assert filled.count("mine") == 1
 
 
+def test_a_search_writes_nothing(filled):
+    """So it works on a replica."""
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION READ ONLY")
+        assert len(filled.search(query(limit=5))) == 5
+
+
 def test_a_search_asks_for_as_wide_a_look_as_it_needs(filled):
     seen = []
 
@@ -175,7 +243,7 @@ def test_a_search_asks_for_as_wide_a_look_as_it_needs(filled):
         filled.candidates = 10
         filled.search(query(limit=1))
         filled.search(query(limit=1_500))
-    assert seen == ["40", "1000"]
+    assert seen == ["64", "1000"]
 
 
 def test_the_space_is_that_of_the_query(filled):

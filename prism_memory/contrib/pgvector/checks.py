@@ -21,8 +21,6 @@ __all__ = ["check_databases", "check_stores"]
 
 #: From here on iterative scans.
 OLDEST = (0, 8)
-#: As many entries of a space are read in full where no index chooses among them.
-FEW = 10_000
 
 
 def check_stores(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
@@ -118,10 +116,10 @@ def _graphs(using: str, store: PgVectorStore, cursor: Any) -> Iterator[CheckMess
             continue
         cursor.execute(
             f"SELECT count(*) FROM (SELECT FROM {hnsw.TABLE} WHERE space_id = %s LIMIT %s) AS e",  # noqa: S608
-            [space.pk, FEW + 1],
+            [space.pk, hnsw.few(space) + 1],
         )
         [count] = cursor.fetchone()
-        if count > FEW:
+        if count > hnsw.few(space):
             yield Warning(
                 f"The index {hnsw.name_of(space.pk)} in the database {using!r} is "
                 f"{'invalid' if graph else 'missing'}, so the store {store.alias!r} reads all "

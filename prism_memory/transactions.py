@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 ATTEMPTS = 10
 #: Seconds up to which the first victim waits, by chance; then up to twice as long, and so on.
 FIRST_WAIT = 0.005
-#: What MariaDB and PostgreSQL call a deadlock.
+#: What MariaDB and PostgreSQL (psycopg: sqlstate, psycopg2: pgcode) call a deadlock.
 DEADLOCKS = {1213, "40P01"}
 
 
@@ -35,7 +35,8 @@ def repeated(using: str, work: Callable[[], Result]) -> Result:
             return work()
         except OperationalError as error:
             cause = error.__cause__
-            if not DEADLOCKS.intersection([getattr(cause, "sqlstate", None), *error.args[:1]]):
+            codes = [getattr(cause, name, None) for name in ("sqlstate", "pgcode")]
+            if not DEADLOCKS.intersection([*codes, *error.args[:1]]):
                 raise
         # Those that met go on at different times, or they would meet again.
         time.sleep(random.uniform(0, FIRST_WAIT * 2**attempt))  # noqa: S311 - no secret

@@ -34,8 +34,8 @@ __all__ = ["PgVectorStore"]
 APP = "prism_memory.contrib.pgvector"
 #: The largest that hnsw.ef_search may be.
 MOST_EF = 1_000
-#: How many nodes a search keeps in view for each that is asked for.
-BREADTH = 2
+#: How many entries of a graph are found for each that is asked for.
+BREADTH = 4
 #: Entries that are written in one statement.
 BATCH = 500
 #: SQLSTATEs that say that a table, a type, an operator or the extension's library is missing.
@@ -68,7 +68,7 @@ class PgVectorStore(IndexedStore):
         m: int = 16,
         ef_construction: int = 64,
         ef_search: int = 64,
-        candidates: int = 32,
+        candidates: int = 16,
         **options: Any,
     ) -> None:
         super().__init__(candidates=candidates, **options)
@@ -111,17 +111,17 @@ class PgVectorStore(IndexedStore):
         compared = column(search.space)
         distance = f"{compared.name} <=> %s::{compared.type}"
         with _settings_until_the_end(search.using), _cursor(search.using) as cursor:
-            if _estimated(cursor, conditions, given) <= hnsw.few(search.space):
-                # A sum is what no index is in the order of. The planner would take the graph for
-                # one entry in a hundred, and search most of it for them.
-                distance = f"({distance}) + 0"
-            else:
-                self._look_around(cursor, count)
-            cursor.execute(
-                f"SELECT memory_id FROM {TABLE} WHERE {conditions} "  # noqa: S608 - no texts
-                f"ORDER BY {distance} LIMIT {count:d}",
-                [*given, _text(search.vector)],
+            sql = (
+                f"SELECT memory_id, {distance} AS distance FROM {TABLE} "  # noqa: S608 - no texts
+                f"WHERE {conditions}"
             )
+            if _estimated(cursor, conditions, given) > hnsw.few(search.space):
+                self._look_around(cursor, count)
+                sql += f" ORDER BY distance LIMIT {BREADTH * count:d}"
+            # The order of a sum is that of no index. For one entry in a hundred, the planner would
+            # take the graph, and search most of it; and relaxed order needs sorting once more.
+            sql = f"SELECT memory_id FROM ({sql}) AS near ORDER BY distance + 0 LIMIT {count:d}"  # noqa: S608
+            cursor.execute(sql, [_text(search.vector), *given])
             return [memory_id for (memory_id,) in cursor.fetchall()]
 
     def _look_around(self, cursor: Any, count: int) -> None:

@@ -9,6 +9,7 @@ from django.test import override_settings
 
 from prism_memory.checks import check_settings
 from prism_memory.exceptions import ConfigurationError, UnknownStore, VolatileStore
+from prism_memory.models import Memory
 from prism_memory.stores import DatabaseStore, Durability, default_store, stores
 
 from .backends import AskingStore, DurableStore, SlowStore
@@ -63,6 +64,40 @@ class TestOneAProcess:
             assert [stores[alias].alias for alias in stores] == ["default", "other"]
 
 
+class TestAStoreThatDoesNotAnswer:
+    """Is no concern of those who use another."""
+
+    def test_holds_up_no_other(self, asking, monkeypatch):
+        asked, answer = threading.Event(), threading.Event()
+
+        def durability(self):
+            asked.set()
+            assert answer.wait(60)
+            return Durability.DURABLE
+
+        monkeypatch.setattr(AskingStore, "durability", property(durability))
+        with configured(STORES=named("AskingStore")):
+            thread = threading.Thread(target=lambda: stores["other"], daemon=True)
+            thread.start()
+            assert asked.wait(60)
+            # Now the other thread is in the middle of asking, and stays there.
+            found = stores["default"]
+            assert thread.is_alive()
+            answer.set()
+            thread.join(60)
+            assert stores["default"] is found
+
+    @pytest.mark.django_db
+    def test_is_not_asked_by_writes_to_the_tables(self, asking, user):
+        asking(OSError("refused"))
+        with configured(STORES=named("AskingStore")):
+            memory = Memory.objects.for_owner(user).synchronously()
+            memory.remember("a cat")
+            assert len(memory.recall("cat")) == 1
+            assert memory.forget() == 1
+        assert AskingStore.asked == 0
+
+
 class TestUnknown:
     def test_lists_the_known_ones(self):
         with (
@@ -95,6 +130,15 @@ class TestRegister:
             stores.unregister("default")
         assert stores["default"] is not instead
         assert "added" not in stores
+
+    def test_leaves_the_others_as_they_are(self, monkeypatch):
+        monkeypatch.setattr(SlowStore, "built", 0)
+        with configured(STORES=named("SlowStore")):
+            before = stores["other"]
+            stores.register("added", DurableStore())
+            stores.unregister("added")
+            assert stores["other"] is before
+        assert SlowStore.built == 1
 
     def test_a_volatile_one_is_refused_as_well(self):
         stores.register("lossy", Volatile())

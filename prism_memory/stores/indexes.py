@@ -39,10 +39,14 @@ AWAKE = Q(ready_at__isnull=False) | ~Q(rebuild="")
 
 
 def kept() -> list[IndexedStore]:
-    """The configured stores that have an index."""
+    """The configured stores that have an index.
+
+    Their content is in the tables, so nobody asks whether they are durable; nor those that keep no
+    index, whose servers are no concern of a write to the tables.
+    """
     from .registry import stores
 
-    found = [stores[alias] for alias in stores]
+    found = [stores.look_at(alias) for alias in stores]
     return [cast("IndexedStore", store) for store in found if store.keeps_index]
 
 

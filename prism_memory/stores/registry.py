@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ..backends import build
 from ..conf import Once, settings
@@ -17,16 +17,12 @@ class Stores:
     """A map of alias to store, read from ``STORES`` on first use."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._registered: dict[str, VectorStore] = {}
-        self._built: Once[dict[str, VectorStore]] = Once(dict)
+        self._slots: Once[dict[str, Slot]] = Once(dict)
 
     def __getitem__(self, alias: str) -> VectorStore:
-        with self._lock:
-            built = self._built()
-            if alias not in built:
-                built[alias] = self._resolve(alias)
-            return built[alias]
+        return self._slot(alias).admitted()
 
     def __contains__(self, alias: object) -> bool:
         return alias in set(self)
@@ -34,35 +30,80 @@ class Stores:
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys([*settings().stores, *self._registered]))
 
+    def look_at(self, alias: str) -> VectorStore:
+        """Return a store without asking whether it is durable, to see what it is.
+
+        Content goes through ``stores[alias]`` only.
+        """
+        return self._slot(alias).built()
+
     def register(self, alias: str, store: VectorStore) -> None:
         """Add a store from code, or replace a configured one. Survives a change of settings."""
         with self._lock:
             store.alias = alias
             self._registered[alias] = store
-            self._built.reset()
+            self._slots().pop(alias, None)
 
     def unregister(self, alias: str) -> None:
         """Take back what ``register`` did."""
         with self._lock:
             self._registered.pop(alias, None)
-            self._built.reset()
+            self._slots().pop(alias, None)
 
-    def _resolve(self, alias: str) -> VectorStore:
+    def _slot(self, alias: str) -> Slot:
+        with self._lock:
+            slots = self._slots()
+            if alias not in slots:
+                slots[alias] = self._new_slot(alias)
+            return slots[alias]
+
+    def _new_slot(self, alias: str) -> Slot:
         if alias in self._registered:
-            store, setting = self._registered[alias], f"the registered store {alias!r}"
-        elif alias in settings().stores:
-            entry = settings().stores[alias]
-            store, setting = build(entry, VectorStore), entry.setting
-            store.alias = alias
-        else:
+            store = self._registered[alias]
+            return Slot(f"the registered store {alias!r}", lambda: store)
+        if alias not in settings().stores:
             raise UnknownStore(
                 f'There is no store {alias!r} in PRISM_MEMORY["STORES"].',
                 hint=f"Known: {', '.join(map(repr, self))}.",
                 id="prism_memory.E004",
             )
-        if settings().require_durable and store.durability is Durability.VOLATILE:
-            raise volatile(setting, store)
-        return store
+        entry = settings().stores[alias]
+
+        def make() -> VectorStore:
+            store = build(entry, VectorStore)
+            store.alias = alias
+            return store
+
+        return Slot(entry.setting, make)
+
+
+class Slot:
+    """The place of one alias. Whoever comes first builds the store, and asks its durability.
+
+    Each has a lock of its own, so that a store whose server does not answer holds up no other.
+    """
+
+    def __init__(self, setting: str, make: Callable[[], VectorStore]) -> None:
+        self._setting = setting
+        self._make = make
+        self._lock = threading.RLock()
+        self._built: VectorStore | None = None
+        self._admitted = False
+
+    def built(self) -> VectorStore:
+        with self._lock:
+            if self._built is None:
+                self._built = self._make()
+            return self._built
+
+    def admitted(self) -> VectorStore:
+        with self._lock:
+            store = self.built()
+            if not self._admitted:
+                if settings().require_durable and store.durability is Durability.VOLATILE:
+                    raise volatile(self._setting, store)
+                self._admitted = True
+            return store
 
 
 def volatile(setting: str, store: VectorStore) -> VolatileStore:

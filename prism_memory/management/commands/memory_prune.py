@@ -48,5 +48,5 @@ def _purge_other_stores() -> int:
     """Have the stores that keep their own records erase what has expired there."""
     from ...stores import TableStore, stores
 
-    others = [stores[alias] for alias in stores if not isinstance(stores[alias], TableStore)]
-    return sum(store.purge_expired() for store in others)
+    others = [alias for alias in stores if not isinstance(stores.look_at(alias), TableStore)]
+    return sum(stores[alias].purge_expired() for alias in others)

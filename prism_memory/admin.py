@@ -9,9 +9,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.db import connections
 from django.db.models import Count
 from django.db.models.functions import Length
+from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext_lazy as _
 
@@ -52,6 +56,21 @@ class ReadOnlyAdmin(ModelAdmin):
         return False
 
 
+class MemoryList(ChangeList):
+    """The list, without its links to dates where the database does not know our time zone.
+
+    MySQL and MariaDB know none until their tables of zones are filled, and can't tell a date.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        connection: Any = connections[self.root_queryset.db]
+        known = connection.features.has_zoneinfo_database
+        same = timezone.get_current_timezone_name() == connection.timezone_name
+        if settings.USE_TZ and not known and not same:
+            self.date_hierarchy = None
+
+
 @admin.register(Memory)
 class MemoryAdmin(ReadOnlyAdmin):
     list_display = ("occurred_at", "whose", "scope", "role", "name", "characters", "expires_at")
@@ -82,6 +101,9 @@ class MemoryAdmin(ReadOnlyAdmin):
         *("created_at", "metadata_text", "vectors"),
         *("failure", "attempts", "not_before"),
     )
+
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
+        return MemoryList
 
     def get_queryset(self, request: HttpRequest) -> Any:
         # The list says how long a text is without reading it; the page of one memory loads it.

@@ -14,7 +14,8 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 SECRET_KEY = "only-for-tests"
 # Off, the databases store local time, and the app converts.
 USE_TZ = os.environ.get("PRISM_TEST_USE_TZ", "1") != "0"
-TIME_ZONE = "UTC"
+# Far from UTC, and by no whole hour, so that a time that is not converted shows.
+TIME_ZONE = "Asia/Kathmandu"
 ROOT_URLCONF = "tests.urls"
 STATIC_URL = "static/"
 

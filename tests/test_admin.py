@@ -184,6 +184,18 @@ def test_the_dates_are_those_of_what_happened(admin_client, row):
     assert listed(admin_client, occurred_at__year=2025) == set()
 
 
+def test_dates_are_offered_where_the_database_knows_the_time_zone(
+    admin_client, row, settings, monkeypatch
+):
+    """MySQL and MariaDB don't, as they are installed; the list has to do without."""
+    monkeypatch.setattr(connection.features, "has_zoneinfo_database", False)
+    for zone, offered in (("UTC", True), ("Asia/Kathmandu", not settings.USE_TZ)):
+        settings.TIME_ZONE = zone
+        page = admin_client.get(LIST)
+        assert page.context["cl"].date_hierarchy == ("occurred_at" if offered else None)
+        assert ("January" in page.content.decode()) == offered
+
+
 # One memory
 
 

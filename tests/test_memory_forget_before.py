@@ -156,7 +156,10 @@ def test_all_means_every_owner_in_every_scope_and_no_passages(talk, user, answer
 
 
 def test_a_dry_run_says_would_asks_nothing_and_forgets_nothing(talk, user, answers):
-    ran = run(COMMAND, "2022-01-01", f"--owner=auth.User:{user.pk}", "--scope=default", "--dry-run")
+    ran = run(
+        *(COMMAND, "2022-01-01T00:00Z", f"--owner=auth.User:{user.pk}"),
+        *("--scope=default", "--dry-run"),
+    )
     assert ran.out == (
         f"Would forget 2 memories of auth.User:{user.pk} in default "
         "from before 2022-01-01T00:00:00+00:00.\n"
@@ -166,7 +169,7 @@ def test_a_dry_run_says_would_asks_nothing_and_forgets_nothing(talk, user, answe
 
 def test_yes_forgets_after_being_told_how_many_and_whose(talk, answers):
     asked = answers("yes")
-    assert run(COMMAND, "2022-01-01", "--all").out == "Forgot 2 memories.\n"
+    assert run(COMMAND, "2022-01-01T00:00Z", "--all").out == "Forgot 2 memories.\n"
     assert asked[0].startswith(
         "This forgets 2 memories of all owners in all scopes "
         "from before 2022-01-01T00:00:00+00:00, for good."

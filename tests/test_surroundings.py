@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.test import override_settings
 from django.utils import timezone
 
 from prism_memory import CONVERSATION, Weighting, backends
@@ -214,6 +215,7 @@ class TestStore:
         assert EXACT.look_up(elsewhere, ["x"]) == []
 
     @pytest.mark.parametrize("moment", [datetime.min, datetime.max])
+    @override_settings(TIME_ZONE="UTC")  # without USE_TZ, columns end with local time
     def test_the_ends_of_time_have_neighbours(self, moment) -> None:
         moment = moment.replace(tzinfo=UTC)
         EXACT.upsert([record(id, at(1), occurred_at=moment) for id in "ab"])

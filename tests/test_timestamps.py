@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -19,6 +20,11 @@ from prism_memory.timestamps import as_moment, from_database, moments, spread, t
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 STEP = timedelta(microseconds=1)
 BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.fixture(autouse=True)
+def greenwich(settings: Any) -> None:
+    settings.TIME_ZONE = "UTC"
 
 
 def refusal(value: object, argument: str = "occurred_at") -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -51,8 +51,8 @@ class Search:
         Worded so that no index helps: given the primary keys too, SQLite takes the index of the
         expiry, or that of the collection, for the better one and walks through all of it.
         """
-        latest = Value(to_database(datetime.max.replace(tzinfo=UTC)), DateTimeField())
-        condition = Q(GreaterThan(Coalesce("expires_at", latest), to_database(self.now)))
+        later = Value(to_database(self.now + timedelta(days=1)), DateTimeField())
+        condition = Q(GreaterThan(Coalesce("expires_at", later), to_database(self.now)))
         if self.occurred_since is not None:
             condition &= Q(occurred_at__gt=to_database(self.occurred_since))
         return condition

@@ -11,6 +11,7 @@ from django.db import connections
 from django.db.models.constants import OnConflict
 from django.utils import timezone
 
+from ..exceptions import InvalidTimestamp
 from ..inserting import insert
 from ..metadata import Scalar, encode, normalise_metadata
 from ..models import Memory
@@ -172,11 +173,14 @@ def _canonical(metadata: Mapping[str, Scalar]) -> str:
     return encode(dict(sorted(metadata.items())))
 
 
-def _after(moment: datetime, retention: timedelta) -> datetime:
+def _after(moment: datetime, retention: timedelta) -> datetime | None:
+    """When what happened at a moment expires; None where the calendar ends before."""
     try:
-        return moment + retention
-    except OverflowError:
-        return datetime.max.replace(tzinfo=UTC)
+        expires_at = moment + retention
+        to_database(expires_at)
+    except (OverflowError, InvalidTimestamp):
+        return None
+    return expires_at
 
 
 def _update(using: str, changes: Sequence[tuple[Memory, set[str]]]) -> None:

@@ -74,6 +74,8 @@ SERVERS: dict[str, dict[str, Any]] = {
         "TEST": {"NAME": str(Path(tempfile.gettempdir()) / f"prism_memory_{os.getpid()}.sqlite3")},
     },
 }
+# The same MariaDB, in the dialect of MySQL 8.
+SERVERS["mysql8"] = {**SERVERS["mariadb"], "ENGINE": "tests.mysql8"}
 DATABASES: dict[str, dict[str, Any]] = {
     "default": SERVERS[os.environ.get("PRISM_TEST_DATABASE", "sqlite")],
     # Only for tests that have memories live apart from their owners.

@@ -8,14 +8,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.db import connections
-from django.db.models.constants import OnConflict
 from django.utils import timezone
 
 from ..exceptions import InvalidTimestamp
 from ..inserting import insert
 from ..metadata import Scalar, encode, normalise_metadata
 from ..models import Memory
-from ..selecting import fields
+from ..selecting import columns
 from ..timestamps import from_database, spread, to_database
 from .attaching import insert_vectors, remove_vectors, vectors_of
 from .keys import BATCH, collection_key, in_batches, read, record_key
@@ -86,14 +85,14 @@ def _memories(using: str, keys: Sequence[str], *, lock: bool) -> list[Memory]:
 def _insert(using: str, rows: Sequence[Mapping[str, Any]]) -> None:
     if not rows:
         return
-    connection = connections[using]
-    target = connection.features.supports_update_conflicts_with_target
     # An update that changes nothing, rather than ignoring conflicts: MariaDB's INSERT IGNORE would
     # also ignore, and cut, what it can't store.
-    [key] = fields(Memory, ["key"])
-    suffix = connection.ops.on_conflict_suffix_sql(
-        [key], OnConflict.UPDATE, [key.column], [key.column] if target else []
-    )
+    key = columns(using, Memory, ["key"])
+    suffix = f"ON CONFLICT ({key}) DO UPDATE SET {key} = EXCLUDED.{key}"
+    if connections[using].vendor == "mysql":
+        # Not in Django's words for MySQL 8, "AS new ON …", which mysqlclient doesn't take for the
+        # end of an INSERT: it would then send row by row.
+        suffix = f"ON DUPLICATE KEY UPDATE {key} = {key}"
     insert(using, Memory, {name: [row[name] for row in rows] for name in rows[0]}, suffix=suffix)
 
 

@@ -10,3 +10,13 @@ class MemoriesElsewhere:
         return "other" if model._meta.app_label == "prism_memory" else None
 
     db_for_write = db_for_read
+
+
+class ReadsFromDefault(MemoriesElsewhere):
+    """As above, but memories are read from a replica that has not heard of any yet."""
+
+    def db_for_read(self, model, **hints):
+        return None
+
+    def db_for_write(self, model, **hints):
+        return super().db_for_read(model)

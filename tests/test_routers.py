@@ -18,6 +18,8 @@ from prism_memory.stores import remove_space, stores
 from .commands import run
 from .remote_index import RemoteIndex
 
+ADMIN = "/admin/prism_memory"
+
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
 
@@ -70,6 +72,36 @@ def test_the_commands(memory, untouched):
     memory.remember("my dog is called Rex")
     assert "Forgot 1 memory" in run("memory_forget_before", "2999-01-01", "--all", "--no-input").out
     assert remove_space(Space.objects.get().name) == 0
+
+
+def test_the_admin(memory, untouched, admin_client):
+    memory.remember("my bank is in Graz")
+    assert len(admin_client.get(f"{ADMIN}/memory/").context["cl"].result_list) == 1
+    row = Memory.objects.get()
+    shown = admin_client.get(f"{ADMIN}/memory/{row.pk}/change/").content.decode()
+    assert "my bank is in Graz" in shown
+    assert Space.objects.get().name in shown
+    [space] = admin_client.get(f"{ADMIN}/space/").context["cl"].result_list
+    assert space.held == 1
+
+
+def test_reads_go_to_the_replica_and_writes_never_do(memory):
+    """Writers look up what they write about where they write, however late the replica is."""
+    memory.remember("my bank is in Graz")
+    with (
+        override_settings(DATABASE_ROUTERS=["tests.routers.ReadsFromDefault"]),
+        CaptureQueriesContext(connections["default"]) as asked,
+    ):
+        [kept] = memory.remember("my bank is in Graz", metadata={"k": 1})
+        memory.remember("my dog is called Rex")
+        assert memory.embed_pending() == 0
+        assert memory.forget([kept]) == 1
+        assert memory.forget_before(timezone.now() + timedelta(days=1)) == 1
+        assert [query["sql"] for query in asked if "prism_memory_" in query["sql"]] == []
+        assert len(memory.recall("bank")) == 0
+        assert memory.count() == 0
+    assert [query["sql"] for query in asked if "prism_memory_" in query["sql"]] != []
+    assert rows("default") == 0
 
 
 def test_an_index_beside_the_tables(memory, untouched):

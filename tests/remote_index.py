@@ -10,6 +10,11 @@ from prism_memory.exceptions import IndexUnavailable
 from prism_memory.stores import Entry, OutboxStore
 
 
+def unit(vector):
+    """The direction in single precision, in which the vector itself may be infinite."""
+    return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
 class Server:
     """What the index holds: by space, by entry."""
 
@@ -81,11 +86,10 @@ class RemoteIndex(OutboxStore):
                 for tokens in search.filter.tokens(search.collections[entry.collection_key])
             )
         ]
-        query = search.vector.astype(np.float32)
+        query = unit(search.vector)
 
         def score(entry):
-            vector = entry.vector.astype(np.float32)
-            return float(vector @ query / np.linalg.norm(vector))
+            return float(unit(entry.vector) @ query)
 
         ranked = sorted(found, key=lambda entry: (-score(entry), entry.id))
         return [entry.memory_id for entry in ranked[:count]]

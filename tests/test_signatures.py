@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from prism_memory.signatures import BITS, _below, estimates, hamming, project, signature, signatures
-
-from .clustered import clustered
+from prism_memory.testing.clustered import clustered
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "signatures.json").read_text())
 

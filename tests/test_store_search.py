@@ -12,8 +12,8 @@ from django.utils import timezone
 from prism_memory.exceptions import InvalidArgument, InvalidIdentifier, InvalidVector
 from prism_memory.models import Memory
 from prism_memory.stores import DatabaseStore, VectorQuery
+from prism_memory.testing.clustered import clustered
 from prism_memory.vectors import Vector
-from tests.clustered import clustered
 from tests.searching import EXACT, SPACE, at, ids, query, random_vectors, record, vectors_read
 
 pytestmark = pytest.mark.django_db

@@ -1,4 +1,4 @@
-"""Helpers for the tests of projects that use Prism Memory."""
+"""An embedder for tests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from .embedders import TEXT_FORMAT, Embedder
+from ..embedders import TEXT_FORMAT, Embedder
 
 __all__ = ["FakeEmbedder"]
 

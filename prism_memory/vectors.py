@@ -49,9 +49,11 @@ class Vector:
     def of(cls, values: Any) -> Vector:
         """Convert a sequence or array of numbers, numeric strings or decimals: the write path.
 
-        Raises InvalidVector, whose message holds no values, unless the result is one row of finite
-        doubles whose sum of squares is neither zero nor infinite.
+        A Vector is returned as it is. Raises InvalidVector, whose message holds no values, unless
+        the result is one row of finite doubles whose sum of squares is neither zero nor infinite.
         """
+        if isinstance(values, cls):
+            return values
         return cls(_usable(_converted(values)))
 
     @classmethod

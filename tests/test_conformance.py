@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from django.test import TransactionTestCase
 
-from prism_memory.stores import DatabaseStore
+from prism_memory.stores import DatabaseStore, Durability
 from prism_memory.testing import IndexedStoreConformance, StoreConformance
 
+from .dict_store import DictStore
 from .remote_index import RemoteIndex
 
 
@@ -31,3 +32,12 @@ class TestRemoteIndex(IndexedStoreConformance, TransactionTestCase):
 
     def make_exact_store(self):
         return RemoteIndex(strategy="exact")
+
+
+class TestDictStore(StoreConformance, TransactionTestCase):
+    keeps_records = reads_all = True
+    durability = Durability.VOLATILE
+    has_neighbours = has_look_up = has_claims = False
+
+    def make_store(self):
+        return DictStore()

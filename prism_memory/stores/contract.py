@@ -74,6 +74,7 @@ class VectorStore:
     ) -> int:
         """Give existing records their vectors; never creates. Returns how many were attached.
 
+        A vector is a ``Vector``, or what ``Vector.of()`` makes one of, and replaces what is there.
         With ``texts``, the embedded texts by id, a compare-and-set: a record is left alone whose
         text is another by now, or that has a vector in this space already.
         """

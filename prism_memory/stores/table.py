@@ -101,7 +101,7 @@ class TableStore(Backlog):
         offers = {
             record_key(collection, record_id): (
                 Given(record_id, None if texts is None else texts[record_id]),
-                vector if isinstance(vector, Vector) else Vector.of(vector),
+                Vector.of(vector),
             )
             for record_id, vector in vectors.items()
         }
@@ -167,7 +167,7 @@ class TableStore(Backlog):
     def search(self, query: VectorQuery) -> Matches:
         limit = settings().recall["limit"] if query.limit is None else query.limit
         limit = min(limit, MOST)
-        vector = _vector(query)
+        vector = Vector.of(query.vector)
         conditions = Filter.of(query.filter)
         if limit == 0 or not query.collections:
             return Matches()
@@ -199,7 +199,9 @@ class TableStore(Backlog):
         within: timedelta,
         most: int,
     ) -> Neighbours:
-        search = self._prepared(query, _vector(query), Filter.of(query.filter), 0, guarded=False)
+        search = self._prepared(
+            query, Vector.of(query.vector), Filter.of(query.filter), 0, guarded=False
+        )
         if search is None or not matches:
             return Neighbours()
         seen = {record_key(*match.address): match.address for match in known}
@@ -213,7 +215,9 @@ class TableStore(Backlog):
         )
 
     def look_up(self, query: VectorQuery, keys: Iterable[str]) -> Matches:
-        search = self._prepared(query, _vector(query), Filter.of(query.filter), 0, guarded=False)
+        search = self._prepared(
+            query, Vector.of(query.vector), Filter.of(query.filter), 0, guarded=False
+        )
         if search is None:
             return Matches()
         using = search.using
@@ -355,10 +359,6 @@ def _match(search: Search, row: Sequence[Any], similarity: float) -> VectorMatch
         search.collections[key], record_id, content, metadata, similarity,
         from_database(occurred_at), role, name, kind,
     )  # fmt: skip
-
-
-def _vector(query: VectorQuery) -> Vector:
-    return query.vector if isinstance(query.vector, Vector) else Vector.of(query.vector)
 
 
 def record_ids(ids: object) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -69,10 +69,11 @@ class Model:
             held[name].vectors[space] = given[name]
         return len(wanting)
 
-    def drop(self, keys: Iterable[Key]) -> int:
-        gone = [key for key in keys if key in self.rows]
-        for key in gone:
-            del self.rows[key]
+    def drop(self, collection: str, condition: Callable[[str, Row], bool]) -> int:
+        """Erase the rows of a collection of whose ids and selves the condition holds."""
+        gone = [name for name, row in self.of(collection).items() if condition(name, row)]
+        for name in gone:
+            del self.rows[collection, name]
         return len(gone)
 
     def mismatch(self, query: VectorQuery) -> bool:

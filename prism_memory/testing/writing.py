@@ -13,6 +13,7 @@ from .records import NOON, SPACE, at, record
 __all__ = ["WritingTests"]
 
 PAST = datetime(2001, 1, 1, tzinfo=UTC)
+FUTURE = datetime(2999, 1, 1, tzinfo=UTC)
 #: Different to the letter, and the same to some database or other.
 NAMES = [
     "alice",
@@ -122,6 +123,20 @@ class WritingTests(StoreCase):
         [match] = self.search()
         self.assertEqual(match.metadata, {})
         self.assertEqual(match.occurred_at, NOON - timedelta(hours=1))
+
+    def test_a_retention_counts_from_the_time_that_a_record_ends_up_with(self) -> None:
+        hour = timedelta(hours=1)
+        self.write(record("r", retention=hour), record("s", retention=hour, expires_at=FUTURE))
+
+        def expiry() -> dict[str, datetime | None]:
+            return {each.id: each.expires_at for each in self.store.unembedded("c", space="any")}
+
+        self.assertEqual(expiry(), {"s": FUTURE}, "what is past its retention is live")
+        later = FUTURE - 2 * hour
+        self.write(record("r", occurred_at=later, retention=hour))
+        self.assertEqual(expiry(), {"r": later + hour, "s": FUTURE})
+        self.write(record("r", retention=hour), record("s", occurred_at=later, retention=hour))
+        self.assertEqual(expiry(), {"r": later + hour, "s": later + hour})
 
     def test_attach_gives_existing_records_their_vectors_and_never_creates(self) -> None:
         self.write(record("a"), record("b"))

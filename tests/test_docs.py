@@ -87,7 +87,7 @@ def test_every_command_is_described_with_its_options(command: str) -> None:
 
 
 def test_no_command_is_described_that_does_not_exist() -> None:
-    tables = {"memory_memory", "memory_embedding", "memory_signaturepage"}
+    tables = {"memory_id", "memory_memory", "memory_embedding", "memory_signaturepage"}
     for name, text in PROSE:
         named = set(re.findall(r"\bmemory_(?:[a-z]+)(?:_[a-z]+)*\b", text)) - tables
         assert named <= set(COMMANDS), name

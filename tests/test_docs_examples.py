@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
+import unittest
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, SimpleNamespace
@@ -91,7 +92,7 @@ def namespace(user, embedder, litellm):
             {"role": "assistant", "content": "Thank you, I'll send your bill there."},
         ],
     }
-    stores.unregister("newest")
+    stores.unregister("every")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -150,3 +151,18 @@ def test_the_model_changes_as_described(namespace, settings, transactional_db) -
     assert namespace["remove_space"]("fake@64/named-1") == 1
     assert [found.id for found in memory.recall("bank")] == [id]
     assert memory.forget() == 1
+
+
+def test_the_drivers_conform(namespace, transactional_db) -> None:
+    """stores.md: the drivers that it shows pass the suite that it shows."""
+    for block in blocks(ROOT / "docs/stores.md"):
+        if block.runs:
+            exec(block.compiled, namespace)
+    result = unittest.TestResult()
+    for name in ("TestEveryRow", "TestInProcess"):
+        tests = unittest.TestLoader().loadTestsFromTestCase(namespace[name])
+        # The longest ones are run by test_conformance.py, on four stores.
+        quick = [test for test in tests if "thousand" not in test.id()]
+        unittest.TestSuite(quick).run(result)
+    assert result.testsRun > 140
+    assert result.failures + result.errors + result.skipped == []

@@ -7,7 +7,7 @@ import pytest
 
 from prism_memory.models import Embedding, IndexChange, Space
 from prism_memory.stores import Entry, stores
-from tests.clustered import clustered
+from prism_memory.testing.clustered import clustered
 from tests.searching import EXACT, SPACE, at, ids, query, record
 
 from .conftest import LITE, milvus

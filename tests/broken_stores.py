@@ -7,9 +7,17 @@ from dataclasses import replace
 import numpy as np
 
 from prism_memory.models import Memory
-from prism_memory.stores import DatabaseStore, Matches, Nominations, TableStore, VectorStore
+from prism_memory.stores import (
+    DatabaseStore,
+    Durability,
+    Matches,
+    Nominations,
+    TableStore,
+    VectorStore,
+)
+from prism_memory.testing.records import record
 
-from .dict_store import DictStore
+from .dict_store import DictStore, Row
 from .remote_index import RemoteIndex
 
 
@@ -102,15 +110,9 @@ class DropsNulls(DictStore):
 class AttachCreates(DictStore):
     def attach(self, collection, vectors, space, *, texts=None):
         for name in vectors:
-            self.rows.setdefault((collection, name), self.blank(collection, name))
+            new = Row(record(name, collection=collection))
+            self.rows.setdefault((collection, name), new)
         return super().attach(collection, vectors, space, texts=texts)
-
-    def blank(self, collection, name):
-        from prism_memory.testing.records import record
-
-        from .dict_store import Row
-
-        return Row(record(name, collection=collection, content=""))
 
 
 class AttachComparesNothing(DictStore):
@@ -131,8 +133,8 @@ class OneByOne(DictStore):
     """Writes what came before the record that is refused."""
 
     def upsert(self, records):
-        for record in records:
-            super().upsert([record])
+        for each in records:
+            super().upsert([each])
 
 
 class AnySpace(DictStore):
@@ -165,8 +167,6 @@ class LatestFirst(DictStore):
 
 
 class SaysItIsDurable(DictStore):
-    from prism_memory.stores import Durability
-
     durability = Durability.DURABLE
 
 
@@ -189,11 +189,11 @@ class NewestFirst(TableStore):
 
 
 class NotSoExact(DatabaseStore):
-    """Under "exact", it looks at a few rows only."""
+    """Under "exact", it misses the best."""
 
-    def __init__(self, **options):
-        super().__init__(candidates=256 if not options else 12, **options)
-        self.asked_exactly, self.strategy = self.strategy == "exact", "signature"
+    def nominate(self, search):
+        found = super().nominate(search)
+        return replace(found, ids=list(found.ids)[self.strategy == "exact" :])
 
 
 # Indexes

@@ -2,44 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-import numpy as np
-
 from prism_memory.models import Embedding
-from prism_memory.stores import DatabaseStore, VectorQuery, VectorRecord
+from prism_memory.stores import DatabaseStore, VectorRecord
 from prism_memory.stores.reading import candidates
+from prism_memory.testing import records
+from prism_memory.testing.records import SPACE, WIDTH, at, ids, query, random_vectors
 
-SPACE = "test@8"
-WIDTH = 8
+__all__ = [
+    "EXACT",
+    "SPACE",
+    "WIDTH",
+    "at",
+    "ids",
+    "query",
+    "random_vectors",
+    "record",
+    "vectors_read",
+]
+
 EXACT = DatabaseStore(strategy="exact")
 
 
-def at(cosine: float, width: int = WIDTH) -> list[float]:
-    """A vector with this cosine to ``at(1)``, the query of most tests."""
-    return [cosine, (1 - cosine * cosine) ** 0.5, *([0.0] * (width - 2))]
-
-
 def record(id: str, vector: Any = None, collection: str = "c", **fields: Any) -> VectorRecord:
-    space = fields.pop("space", None if vector is None else SPACE)
-    fields.setdefault("content", f"content of {id}")
-    return VectorRecord(collection=collection, id=id, vector=vector, space=space, **fields)
-
-
-def query(vector: Any = None, collections: Sequence[str] = ("c",), **fields: Any) -> VectorQuery:
-    space = fields.pop("space", SPACE)
-    return VectorQuery(list(collections), at(1) if vector is None else vector, space, **fields)
-
-
-def ids(matches: Iterable[Any]) -> list[str]:
-    return [match.id for match in matches]
-
-
-def random_vectors(count: int, width: int = WIDTH, seed: int = 0) -> Any:
-    return np.random.default_rng(seed).standard_normal((count, width))
+    """A record that happens when it is stored, unless said otherwise."""
+    return records.record(id, vector, collection, **{"occurred_at": None, **fields})
 
 
 @contextmanager

@@ -1,4 +1,7 @@
-"""Filters in a search: by type and to the letter, whatever the database thinks is equal."""
+"""Filters in a search: what they cost, and any of them against the rule.
+
+What they mean is tested by the suite for all stores.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
-from prism_memory.exceptions import InvalidFilter
-from prism_memory.filters import Filter
 from prism_memory.models import Memory
 from prism_memory.stores import DatabaseStore, Matches
 from prism_memory.stores.table import Nominations, Search
+from prism_memory.testing.filters import equal
 from tests.searching import EXACT, at, ids, query, random_vectors, record, vectors_read
 
 pytestmark = pytest.mark.django_db
 STORE = DatabaseStore(candidates=16)
-
-VALUES: list[Any] = [
-    1, 1.5, True, False, 0, "1", "1.0", "True", "", "null", None, "alice", "Alice", "álice",
-    "alice ", "😀", "🚀", "it's", 'a "b"', "100%", "a_b", "2026-01-01", 2**53, 2**53 + 1, 1e300, -7,
-]  # fmt: skip
-KEYS = [
-    "k", "K", "", "a.b", "a__b", "a__contains", "contains", "exact", "isnull", "0", "a[0]", "$",
-    "'", 'quo"te', "back\\slash", "%s", "{}", "é", "😀", "🚀", "pk", "id", "collection", "null",
-    " k", "k ",
-]  # fmt: skip
 
 
 def found(**fields: Any) -> list[str]:
@@ -36,76 +28,6 @@ def found(**fields: Any) -> list[str]:
     matches = STORE.search(asked)
     assert list(matches) == list(EXACT.search(asked))
     return sorted(ids(matches))
-
-
-def equal(one: Any, other: Any) -> bool:
-    """The rule of filters, said another way than the code says it."""
-    numbers = [type(each) in (int, float) for each in (one, other)]
-    return one == other if all(numbers) else type(one) is type(other) and one == other
-
-
-def test_values_are_equal_by_type() -> None:
-    STORE.upsert(record(f"{n:02}", at(0.5), metadata={"k": v}) for n, v in enumerate(VALUES))
-    for wanted in [*VALUES, 1.0, 0.0, -0.0, float(2**53), 2.5, "alic"]:
-        expected = [f"{n:02}" for n, held in enumerate(VALUES) if equal(wanted, held)]
-        assert found(filter={"k": wanted}) == expected, wanted
-
-
-def test_any_string_is_a_key_and_none_is_a_lookup() -> None:
-    STORE.upsert(record(f"{n:02}", at(0.5), metadata={key: 1}) for n, key in enumerate(KEYS))
-    for n, key in enumerate(KEYS):
-        assert found(filter={key: 1}) == [f"{n:02}"], key
-    assert found(filter={"k__in": [1]}) == []
-    assert found(filter={"metadata": 1}) == []
-
-
-def test_null_and_absent_stay_apart() -> None:
-    STORE.upsert([record("null", at(1), metadata={"k": None, "source_page": None})])
-    STORE.upsert([record("absent", at(1)), record("value", at(1), metadata={"k": 0})])
-    assert found(filter={"k": None}) == ["null"]
-    assert found(filter={"source_page": None}) == ["null"]
-    assert found(filter={"k": [None, 0]}) == ["null", "value"]
-
-
-def test_role_kind_and_name() -> None:
-    STORE.upsert([record("u", at(1), role="user", kind="observation", name="Ana")])
-    STORE.upsert([record("a", at(1), role="assistant", kind="summary", metadata={"k": 1})])
-    STORE.upsert([record("none", at(1))])
-    assert found(filter={"role": "user"}) == ["u"]
-    assert found(filter={"role": ["user", "assistant"]}) == ["a", "u"]
-    assert found(filter={"kind": "summary"}) == ["a"]
-    assert found(filter={"name": "Ana"}) == ["u"]
-    assert found(filter={"name": "ana"}) == []
-    assert found(filter={"role": "assistant", "k": 1.0}) == ["a"]
-    assert found(filter={"role": "user", "k": 1}) == []
-    assert found(filter={"role": ""}) == found(filter={"role": None}) == []
-
-
-def test_any_of_a_list_and_every_key() -> None:
-    STORE.upsert(
-        record(f"{a}{b}", at(0.5), metadata={"a": a, "b": b}) for a in range(3) for b in range(3)
-    )
-    assert found(filter={"a": [0, 2], "b": (1, 2)}) == ["01", "02", "21", "22"]
-    assert found(filter={"a": {1}, "b": 1}) == ["11"]
-    assert found(filter={"a": []}) == []
-    assert len(found(filter={})) == len(found(filter=None)) == 9
-    assert found(filter=Filter.of({"a": 0, "b": 0})) == ["00"]
-
-
-def test_several_collections_share_a_filter() -> None:
-    for name in ("a", "b"):
-        STORE.upsert(record(f"{name}{n}", at(1), name, metadata={"n": n}) for n in range(3))
-    assert found(collections=["a", "b"], filter={"n": 1}) == ["a1", "b1"]
-
-
-def test_changed_attributes_are_found_at_once() -> None:
-    STORE.upsert([record("r", at(1), metadata={"k": 1}), record("s", at(1), metadata={"k": 1})])
-    STORE.upsert([record("r", metadata={"k": 2}, role="user")])
-    assert found(filter={"k": 1}) == ["s"]
-    assert found(filter={"k": 2, "role": "user"}) == ["r"]
-    STORE.upsert([record("r", metadata={"k": True}, role="user")])
-    assert found(filter={"k": 1}) == ["s"]
-    assert found(filter={"k": True}) == ["r"]
 
 
 def test_a_rare_value_among_many_fills_the_limit() -> None:
@@ -122,15 +44,6 @@ def test_a_rare_value_among_many_fills_the_limit() -> None:
     assert len(matches) == 8
     assert matches.rows_ranked == matches.vectors_scored == len(read) == 10
     assert len(STORE.search(query(limit=8, filter={"rare": False}))) == 8
-
-
-@pytest.mark.parametrize("filter", [[], "k", {1: 1}, {"k": {}}, {"k": [[1]]}, {"k": float("nan")}])
-def test_an_unusable_filter_is_refused_at_once(filter: object) -> None:
-    for store in (STORE, EXACT):
-        with pytest.raises(InvalidFilter):
-            store.search(query(filter=filter))
-        with pytest.raises(InvalidFilter):
-            store.search(query(filter=filter, limit=0))
 
 
 def test_a_driver_that_knows_no_filters_is_corrected() -> None:

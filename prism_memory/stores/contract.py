@@ -34,7 +34,13 @@ class Durability(enum.Enum):
 
 
 class VectorStore:
-    """Holds records and finds the nearest. Constructors do no I/O."""
+    """Holds records and finds the nearest. Constructors do no I/O.
+
+    A store implements what raises NotImplementedError here; the rest has defaults that are slower
+    or find less. One instance serves all threads. Names (collections, ids, spaces, keys of
+    metadata) are compared to the letter, times to the microsecond, values by type. The suite
+    ``prism_memory.testing.StoreConformance`` holds a store to what is said here.
+    """
 
     #: Whether content can be lost. An index that can be rebuilt does not make a store volatile.
     #: A property may ask the backend, with a time-out of its own: it is asked when the store is
@@ -58,7 +64,9 @@ class VectorStore:
     def upsert(self, records: Iterable[VectorRecord]) -> None:
         """Write records, all or none. A repeat of what is stored changes nothing.
 
-        A changed text loses its vectors. Nothing is embedded: a record without a vector waits until
+        What a record leaves out (None) stays as it is stored; metadata that it gives replaces; a
+        time that it gives counts if it is later. What had expired is new if it is live again. A
+        changed text loses its vectors. Nothing is embedded: a record without a vector waits until
         it is attached one, or until its collection is embedded. Raises InvalidArgument and its kin
         before writing.
         """
@@ -76,14 +84,19 @@ class VectorStore:
 
         A vector is a ``Vector``, or what ``Vector.of()`` makes one of, and replaces what is there.
         With ``texts``, the embedded texts by id, a compare-and-set: a record is left alone whose
-        text is another by now, or that has a vector in this space already.
+        text is another by now, or that has a vector in this space already. Raises InvalidVector,
+        and SpaceMismatch for another width than that of the space, before writing.
         """
         raise NotImplementedError
 
     def search(self, query: VectorQuery) -> Matches:
-        """Return the nearest live records, best first, ties by id.
+        """Return the nearest live records, best first, ties by id and then by collection.
 
-        Raises SpaceMismatch when records have vectors, but none in the query's space.
+        The similarity is ``Vector.cosine()`` of the doubles that were stored, to the last bit. What
+        is nearest may be estimated; but the limit is filled while there are records that the query
+        takes. Raises SpaceMismatch when live records of the collections have vectors, but none in
+        the query's space, and when the query has another width than the space; InvalidVector and
+        InvalidFilter, even if nothing is searched.
         """
         raise NotImplementedError
 
@@ -116,7 +129,7 @@ class VectorStore:
         return Matches()
 
     def forget(self, collection: str, ids: Iterable[str]) -> int:
-        """Erase records for good; returns how many there were."""
+        """Erase records for good; returns how many there were. Raises InvalidIdentifier."""
         raise NotImplementedError
 
     def purge(self, collection: str) -> int:

@@ -79,7 +79,14 @@ class BesideTests(StoreCase):
         known = [matches["r2"], matches["r4"]]
         self._expect_beside(self._beside(matches["r3"], known), r1=2, r2=1, r4=1, r5=2)
         self._expect_beside(self._beside(matches["r3"], known, most=0), r2=1, r4=1)
-        self.assertEqual(len(self._beside(matches["r3"], most=1)), int(self.has_neighbours))
+        [[_, step]] = self._beside(matches["r3"], most=1) or [("", 1)]
+        self.assertEqual(step, 1, "the next one is read first")
+
+    def test_of_one_moment_the_order_is_that_of_writing(self) -> None:
+        for name in "ebdac":
+            self.write(record(name, at(0.5)))
+        matches = {match.id: match for match in self.search()}
+        self._expect_beside(self._beside(matches["d"]), e=2, b=1, a=1, c=2)
 
     def test_all_that_binds_a_search_binds_neighbours(self) -> None:
         matches = self._talk()

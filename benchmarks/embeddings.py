@@ -25,7 +25,7 @@ FOLDER = Path(
     os.environ.get("PRISM_BENCHMARK_DATA", Path(tempfile.gettempdir()) / "prism-memory-benchmarks")
 )
 #: Sentences more than a benchmark's rows, from which its queries are taken.
-QUERIES = 200
+QUERIES = 1_000
 BATCH = 256
 #: Sentences after which the file is written, for whoever has to stop.
 PART = 20_200

@@ -2,17 +2,18 @@
 
 Both steps read the same bits. Hamming distance is fast; the estimate, the dot product of the
 *unquantised* projected query with a signature's bits as +1 and -1, is better: on 400,000 sentences
-with 256 bits and 256 candidates, recall@8 is 92.2 % by Hamming distance and 98.9 % by both.
+with 256 bits and 256 candidates, recall@8 is 92.6 % by Hamming distance and 98.6 % by both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..signatures import estimates, hamming, project, signature
+from ..signatures import bit_weights, estimates, hamming, signature
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,31 +33,35 @@ class SignatureRanking:
     """Ranks blocks of signatures against a vector.
 
     ``blocks`` is called for every pass; a second pass is needed only when thousands of nominated
-    rows turned out to be unusable.
+    rows turned out to be unusable. ``wanted``: how many rows are surely asked for.
     """
 
     def __init__(
         self, blocks: Callable[[], Iterable[Block]], vector: NDArray[np.float64], wanted: int
     ) -> None:
         self.blocks = blocks
-        self.vector = vector
+        self.wanted = wanted
         self.keep = max(ESTIMATED, wanted)
+        # Of one query, all blocks have signatures of one size: these are computed once.
+        self._signature = cache(lambda size: signature(vector, 8 * size))
+        self._weights = cache(lambda size: bit_weights(vector, 8 * size))
         self.count, self.first = self._nearest(self.keep)
 
     def ids(self) -> Iterator[int]:
         """Yield the keys of all rows, nearest first."""
-        seen = self._estimated(*self.first)
-        yield from seen.tolist()
-        keep = self.keep
+        ids, estimated = self.first[0], self._estimated(self.first[1])
+        best = _highest(estimated, self.wanted)
+        yield from _ordered(ids[best], estimated[best])
+        yield from _ordered(ids[~best], estimated[~best])
+        seen, keep = ids, self.keep
         while len(seen) < self.count:
             keep *= 4
-            _, nearest = self._nearest(keep)
-            ranked = self._estimated(*nearest)
-            fresh = ranked[~np.isin(ranked, seen)]
-            if not len(fresh):  # rows went while we ranked
+            _, (ids, signs) = self._nearest(keep)
+            fresh = ~np.isin(ids, seen)
+            if not fresh.any():  # rows went while we ranked
                 return
-            yield from fresh.tolist()
-            seen = np.concatenate([seen, fresh])
+            yield from _ordered(ids[fresh], self._estimated(signs[fresh]))
+            seen = np.concatenate([seen, ids[fresh]])
 
     def _nearest(self, keep: int) -> tuple[int, Block]:
         """Count all rows, and return the ``keep`` nearest by Hamming distance, in no order."""
@@ -79,21 +84,30 @@ class SignatureRanking:
         signs = np.concatenate([block[1] for block in blocks])
         if len(ids) <= keep:
             return ids, signs
-        distances = hamming(self._signature(signs), signs)
+        distances = hamming(self._signature(signs.shape[1]), signs)
         # The distance within which the nearest lie; of those just at it, the oldest rows.
-        totals = np.cumsum(np.bincount(distances))
-        edge = int(np.searchsorted(totals, keep))
-        within = distances < edge
+        edge = np.partition(distances, keep - 1)[keep - 1]
+        within = np.flatnonzero(distances < edge)
         at_edge = np.flatnonzero(distances == edge)
-        missing = keep - int(within.sum())
-        within[at_edge[np.argsort(ids[at_edge], kind="stable")[:missing]]] = True
-        return ids[within], signs[within]
+        oldest = at_edge[np.argsort(ids[at_edge], kind="stable")[: keep - len(within)]]
+        kept = np.concatenate([within, oldest])
+        return ids[kept], signs.take(kept, axis=0)
 
-    def _signature(self, signs: NDArray[np.uint8]) -> bytes:
-        return signature(self.vector, 8 * signs.shape[1])
+    def _estimated(self, signs: NDArray[np.uint8]) -> NDArray[np.float64]:
+        return estimates(self._weights(signs.shape[1]), signs)
 
-    def _estimated(self, ids: NDArray[np.int64], signs: NDArray[np.uint8]) -> NDArray[np.int64]:
-        if not len(ids):
-            return ids
-        estimated = estimates(project(self.vector, 8 * signs.shape[1]), signs)
-        return ids[np.lexsort((ids, -estimated))]
+
+def _highest(values: NDArray[np.float64], count: int) -> NDArray[np.bool_]:
+    """A mask of the ``count`` highest values, and of those that equal the least of them.
+
+    Only these are sorted, unless more are asked for: a sixteenth of the rows.
+    """
+    if count >= len(values):
+        return np.ones(len(values), np.bool_)
+    least = np.partition(values, -count)[-count]
+    return np.asarray(values >= least)
+
+
+def _ordered(ids: NDArray[np.int64], estimated: NDArray[np.float64]) -> list[int]:
+    ordered: list[int] = ids[np.lexsort((ids, -estimated))].tolist()
+    return ordered

@@ -85,11 +85,11 @@ def reading(stored: Any, queries: Any) -> Iterator[tuple[str, float, str, float]
     large, small = handle("large"), handle("small")
     with counted() as statements:
         found = large.recall("0")
-    yield "statements of a recall", len(statements), "≤", 5
+    yield "statements of a recall", len(statements), "≤", 4
     yield "vectors scored by a recall", found.vectors_scored, "≤", 256
     with counted() as filtered:
         found = large.recall("0", filter={"role": "user"})
-    yield "statements of a filtered recall", len(filtered), "≤", 4
+    yield "statements of a filtered recall", len(filtered), "≤", 3
     yield "vectors scored by a filtered recall", found.vectors_scored, "≤", 256
     pages = SignaturePage.objects.values_list("size", "ids", "signatures")
     held = [(size, len(ids) + len(signs)) for size, ids, signs in pages]

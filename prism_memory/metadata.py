@@ -128,5 +128,7 @@ def encode(metadata: Mapping[str, Scalar]) -> str:
 
 def decode(text: str) -> dict[str, Scalar]:
     """Return the metadata of a stored JSON text."""
+    if text == "{}":  # what most have
+        return {}
     result: dict[str, Scalar] = json.loads(text)
     return result

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
     from numpy.typing import NDArray
 
-__all__ = ["Page", "add", "remove"]
+__all__ = ["ID", "Page", "add", "remove"]
 
 #: Entries of a full page: 4 kB of keys and 16 kB of 256-bit signatures.
 PAGE_SIZE = 512

@@ -94,15 +94,15 @@ def fetch(
 
 def stream(
     using: str, sql: str, parameters: Sequence[Any], *, size: int
-) -> Iterator[tuple[Any, ...]]:
-    """Run a SELECT and yield its rows as the driver gives them, ``size`` read at a time.
+) -> Iterator[list[tuple[Any, ...]]]:
+    """Run a SELECT and yield its rows as the driver gives them, up to ``size`` at a time.
 
     SQLite reads on as rows are taken; the drivers of servers hold all of them at once.
     """
     with blob_cursor(using) as cursor:
         cursor.execute(sql, parameters)
         while rows := cursor.fetchmany(size):
-            yield from rows
+            yield rows
 
 
 def blob_cursor(using: str) -> Any:

@@ -42,8 +42,8 @@ def vectors_read() -> Iterator[list[int]]:
         read.append(len(value))
         return value
 
-    def note_candidates(*given: Any) -> Any:
-        found = candidates(*given)
+    def note_candidates(*given: Any, **named: Any) -> Any:
+        found = candidates(*given, **named)
         read.extend(len(row.vector) for row in found)
         return found
 

@@ -67,7 +67,6 @@ class TestTheOrder:
         ids, signs, vector = stored
         first = list(SignatureRanking(lambda: blocks_of(ids, signs), vector, 8).ids())
         monkeypatch.setattr(ranking, "ESTIMATED", 64)
-        monkeypatch.setattr(ranking, "COLLECTED", 128)
         found = list(SignatureRanking(lambda: blocks_of(ids, signs), vector, 8).ids())
         assert found[:64] == by_hand(ids, signs, vector, 64)
         assert sorted(found) == sorted(first)

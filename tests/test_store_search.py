@@ -188,7 +188,7 @@ class TestWhatItReads:
         store = DatabaseStore()
         for count in (10, 1200):
             fill(store, count)
-            with django_assert_num_queries(5):
+            with django_assert_num_queries(4):
                 store.search(query())
 
 

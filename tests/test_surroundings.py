@@ -103,9 +103,9 @@ class TestBounds:
         self, talk, django_assert_num_queries
     ) -> None:
         talk.recall("alpha beta called")
-        with django_assert_num_queries(4):  # space, other spaces, pages, candidates
+        with django_assert_num_queries(3):  # spaces, pages, candidates
             talk.recall("alpha beta called")
-        with django_assert_num_queries(7):  # and: space, neighbours, what is read of them
+        with django_assert_num_queries(6):  # and: spaces, neighbours, what is read of them
             talk.recall("alpha beta called", weighting=MIX)
 
     def test_default_results_are_the_same_to_the_bit(self, talk, monkeypatch) -> None:

@@ -70,8 +70,8 @@ MUTANTS = [
         "expiry not enforced on read",
         "store_search",
         "stores/table.py",
-        "from_database(now),",
-        "from_database(now) - timedelta(days=36_500),",
+        "now = from_database(timezone.now())",
+        "now = from_database(timezone.now()) - timedelta(days=36_500)",
     ),
     Mutant(
         "score order instead of chronological",

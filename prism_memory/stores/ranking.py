@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 
     #: Keys (n,) and signatures (n, bits // 8) of some rows.
     Block = tuple[NDArray[np.int64], NDArray[np.uint8]]
+    #: The same, and their distances (n,).
+    Measured = tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint16]]
 
 __all__ = ["SignatureRanking"]
 
 #: Rows that the estimate looks at, of those nearest by Hamming distance.
 ESTIMATED = 4_096
-#: Rows whose distances are collected before the far ones are dropped: bounds the memory.
-COLLECTED = 65_536
+#: No distance is larger.
+FARTHEST = np.iinfo(np.uint16).max
 
 
 class SignatureRanking:
@@ -42,7 +44,7 @@ class SignatureRanking:
         self.blocks = blocks
         self.wanted = wanted
         self.keep = max(ESTIMATED, wanted)
-        # Of one query, all blocks have signatures of one size: these are computed once.
+        # All blocks have signatures of one size: computed once, when there are any.
         self._signature = cache(lambda size: signature(vector, 8 * size))
         self._weights = cache(lambda size: bit_weights(vector, 8 * size))
         self.count, self.first = self._nearest(self.keep)
@@ -64,37 +66,42 @@ class SignatureRanking:
             seen = np.concatenate([seen, ids[fresh]])
 
     def _nearest(self, keep: int) -> tuple[int, Block]:
-        """Count all rows, and return the ``keep`` nearest by Hamming distance, in no order."""
-        count = 0
-        collected: list[Block] = []
-        size = 0
-        for block in self.blocks():
-            count += len(block[0])
-            size += len(block[0])
-            collected.append(block)
-            if size >= max(COLLECTED, 2 * keep):
-                collected = [self._cut(collected, keep)]
-                size = len(collected[0][0])
-        return count, self._cut(collected, keep)
+        """Count all rows, and return the ``keep`` nearest by Hamming distance, in no order.
 
-    def _cut(self, blocks: list[Block], keep: int) -> Block:
-        if not blocks:
-            return np.empty(0, np.int64), np.empty((0, 8), np.uint8)
-        ids = np.concatenate([block[0] for block in blocks])
-        signs = np.concatenate([block[1] for block in blocks])
-        if len(ids) <= keep:
-            return ids, signs
-        distances = hamming(self._signature(signs.shape[1]), signs)
-        # The distance within which the nearest lie; of those just at it, the oldest rows.
-        edge = np.partition(distances, keep - 1)[keep - 1]
-        within = np.flatnonzero(distances < edge)
-        at_edge = np.flatnonzero(distances == edge)
-        oldest = at_edge[np.argsort(ids[at_edge], kind="stable")[: keep - len(within)]]
-        kept = np.concatenate([within, oldest])
-        return ids[kept], signs.take(kept, axis=0)
+        Only rows that may be among these are kept: so little memory does, however many there are.
+        """
+        count = size = 0
+        edge = FARTHEST
+        kept: list[Measured] = []
+        for ids, signs in self.blocks():
+            count += len(ids)
+            distances = hamming(self._signature(signs.shape[1]), signs)
+            near = np.flatnonzero(distances <= edge)
+            kept.append((ids[near], signs.take(near, axis=0), distances[near]))
+            size += len(near)
+            if size >= 2 * keep:
+                kept = [_cut(kept, keep)]
+                size, edge = keep, kept[0][2].max()
+        ids, signs, _ = _cut(kept, keep)
+        return count, (ids, signs)
 
     def _estimated(self, signs: NDArray[np.uint8]) -> NDArray[np.float64]:
         return estimates(self._weights(signs.shape[1]), signs)
+
+
+def _cut(blocks: list[Measured], keep: int) -> Measured:
+    """The ``keep`` nearest of some rows; of those just at the edge, the oldest."""
+    if not blocks:
+        return np.empty(0, np.int64), np.empty((0, 8), np.uint8), np.empty(0, np.uint16)
+    ids, signs, distances = map(np.concatenate, zip(*blocks, strict=True))
+    if len(ids) <= keep:
+        return ids, signs, distances
+    edge = np.partition(distances, keep - 1)[keep - 1]
+    within = np.flatnonzero(distances < edge)
+    at_edge = np.flatnonzero(distances == edge)
+    oldest = at_edge[np.argsort(ids[at_edge], kind="stable")[: keep - len(within)]]
+    kept = np.concatenate([within, oldest])
+    return ids[kept], signs.take(kept, axis=0), distances[kept]
 
 
 def _highest(values: NDArray[np.float64], count: int) -> NDArray[np.bool_]:

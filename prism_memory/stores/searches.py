@@ -35,6 +35,13 @@ class Search:
     wanted: int
     now: datetime
     occurred_since: datetime | None
+    #: Whether a memory of the database may have expired without being purged.
+    some_expired: bool = True
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether every row of the collections may be returned, but for the filter."""
+        return self.occurred_since is None and not self.some_expired
 
     @cached_property
     def live(self) -> Q:

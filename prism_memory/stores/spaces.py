@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from django.db import connections
 from django.db.models import Count
 
 from ..exceptions import ConfigurationError, SpaceMismatch
 from ..models import Embedding, Memory, SignaturePage, Space
-from ..selecting import columns, fetch, places, table
+from ..selecting import columns, parameter, places, table
+from ..timestamps import to_database
 from ..transactions import id_batches
+from .keys import space_key
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -19,16 +24,73 @@ if TYPE_CHECKING:
 
     from .table import Search
 
-__all__ = ["matrix_of", "refuse_other_bits", "refuse_other_spaces", "refuse_other_width"]
+__all__ = [
+    "Present",
+    "matrix_of",
+    "present",
+    "refuse_other_bits",
+    "refuse_other_spaces",
+    "refuse_other_width",
+]
+
+NAMES = ["id", "key", "name", "width", "bits"]
+# A space is looked for in the index of the pages, one step each: there are few spaces.
+PRESENT = """
+SELECT {columns}, (SELECT MIN({expires_at}) FROM {memories}) <= %s
+FROM {spaces} s WHERE s.{key} = %s OR EXISTS (
+    SELECT 1 FROM {pages} p WHERE p.{space} = s.{id} AND p.{collection_key} IN ({places})
+)
+"""
 
 
-def refuse_other_spaces(search: Search) -> None:
+class Present(NamedTuple):
+    """What a search has to know of the database before it ranks anything."""
+
+    #: The space of the query, if any vector was ever stored in it.
+    space: Space | None
+    #: The primary keys of other spaces in which the collections have vectors.
+    others: frozenset[int]
+    #: Whether any memory at all has expired and is not purged. If not, no row needs a look.
+    some_expired: bool
+
+
+def present(using: str, space: str, collection_keys: Sequence[str], now: datetime) -> Present:
+    """Look the space up, and which others the collections are in: one statement."""
+    moment = parameter(using, Memory, "expires_at", to_database(now))
+    key = space_key(space)
+    with connections[using].cursor() as cursor:
+        cursor.execute(_worded(using, len(collection_keys)), [moment, key, *collection_keys])
+        rows = cursor.fetchall()
+    found = [Space.from_db(using, NAMES, row[:-1]) for row in rows]
+    return Present(
+        next((each for each in found if each.key == key), None),
+        frozenset(each.pk for each in found if each.key != key),
+        any(row[-1] for row in rows),
+    )
+
+
+@cache
+def _worded(using: str, collections: int) -> str:
+    return PRESENT.format(
+        columns=", ".join(f"s.{columns(using, Space, [name])}" for name in NAMES),
+        expires_at=columns(using, Memory, ["expires_at"]),
+        memories=table(using, Memory),
+        spaces=table(using, Space),
+        pages=table(using, SignaturePage),
+        id=columns(using, Space, ["id"]),
+        key=columns(using, Space, ["key"]),
+        space=columns(using, SignaturePage, ["space"]),
+        collection_key=columns(using, SignaturePage, ["collection_key"]),
+        places=places(range(collections)),
+    )
+
+
+def refuse_other_spaces(search: Search, others: Collection[int]) -> None:
     """Raise SpaceMismatch when live memories have a vector, but none in the query's space.
 
-    Searching the rest would be recall that silently got worse. Costs one look at an index while
-    a collection has one space.
+    Searching the rest would be recall that silently got worse. ``others``: the other spaces that
+    the collections have vectors in; usually there are none.
     """
-    others = _present(search) - {search.space.pk}
     if not others:
         return
     pages = SignaturePage.objects.using(search.using).filter(
@@ -52,17 +114,6 @@ def refuse_other_spaces(search: Search) -> None:
         )
 
 
-def _present(search: Search) -> set[int]:
-    """The keys of the spaces that the searched collections have vectors in."""
-    using, keys = search.using, list(search.collections)
-    space, key = (columns(using, SignaturePage, [name]) for name in ("space", "collection_key"))
-    sql = (
-        f"SELECT DISTINCT {space} FROM {table(using, SignaturePage)} "  # noqa: S608 - names
-        f"WHERE {key} IN ({places(keys)})"
-    )
-    return {pk for (pk,) in fetch(using, SignaturePage, ["space"], sql, keys)}
-
-
 def refuse_other_width(space: Space, what: str, width: int) -> None:
     """Raise SpaceMismatch when ``what`` has another width than the vectors of its space."""
     if width != space.width:
@@ -82,16 +133,19 @@ def refuse_other_bits(space: Space, bits: int) -> None:
         )
 
 
-def matrix_of(space: Space, vectors: Sequence[tuple[str, bytes]]) -> NDArray[np.float64]:
-    """Return stored vectors, given with their record ids, as rows: shape (n, width).
+def matrix_of(
+    space: Space, vectors: Sequence[bytes], record_id: Callable[[int], str]
+) -> NDArray[np.float64]:
+    """Return stored vectors as rows: shape (n, width).
 
-    Raises SpaceMismatch, naming the record, for a vector of another width.
+    Raises SpaceMismatch for a vector of another width; ``record_id`` names it by its position.
     """
-    for record_id, vector in vectors:
-        if len(vector) != 8 * space.width:
-            refuse_other_width(space, f"the stored vector of {record_id!r:.80}", len(vector) // 8)
-    joined = b"".join(vector for _, vector in vectors)
-    return np.frombuffer(joined, "<f8").reshape(len(vectors), space.width)
+    if not {8 * space.width}.issuperset(map(len, vectors)):
+        for at, vector in enumerate(vectors):
+            if len(vector) != 8 * space.width:
+                named = f"the stored vector of {record_id(at)!r:.80}"
+                refuse_other_width(space, named, len(vector) // 8)
+    return np.frombuffer(b"".join(vectors), "<f8").reshape(len(vectors), space.width)
 
 
 def _ids(pages: QuerySet[SignaturePage]) -> NDArray[np.int64]:

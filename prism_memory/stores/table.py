@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
+import numpy as np
 from django.utils import timezone
 
 from ..conf import settings
@@ -33,12 +34,18 @@ from .contract import (
     VectorQuery,
     VectorRecord,
 )
-from .keys import collection_key, find_space, record_key
+from .keys import collection_key, record_key
 from .nominating import Nominations, completed
-from .reading import MATCHED, Candidate, candidates, winners
+from .reading import MATCHED, Candidate, candidates, record_id_of, winners
 from .records import check_identifier
 from .searches import Search
-from .spaces import matrix_of, refuse_other_bits, refuse_other_spaces, refuse_other_width
+from .spaces import (
+    matrix_of,
+    present,
+    refuse_other_bits,
+    refuse_other_spaces,
+    refuse_other_width,
+)
 from .writing import write_records
 
 __all__ = ["Nominations", "Search", "TableStore"]
@@ -179,7 +186,9 @@ class TableStore(Backlog):
         if conditions or 2 * limit > search.wanted:
             matches, scored = self._scored(search, nominated)
         else:
-            matches, scored = self._best(search, nominated, limit)
+            # What the tables nominate is of the collections; an index may be mistaken.
+            live = nominations.complete and search.takes_all
+            matches, scored = self._best(search, nominated, limit, live=live)
         if query.min_similarity is not None:
             matches = [match for match in matches if match.similarity >= query.min_similarity]
         matches.sort(key=lambda match: (-match.similarity, match.id, match.collection))
@@ -243,8 +252,8 @@ class TableStore(Backlog):
         """
         using = self._reads()
         collections = {collection_key(name): name for name in query.collections}
-        space = find_space(using, query.space)
-        now = timezone.now()
+        now = from_database(timezone.now())
+        space, others, some_expired = present(using, query.space, list(collections), now)
         search = Search(
             using,
             collections,
@@ -252,11 +261,12 @@ class TableStore(Backlog):
             vector.values,
             conditions,
             max(self.candidates - query.reserve, limit, 1),
-            from_database(now),
+            now,
             query.occurred_since,
+            some_expired,
         )
         if guarded:
-            refuse_other_spaces(search)
+            refuse_other_spaces(search, others)
         if space is None:
             return None
         refuse_other_width(space, "the query", len(vector))
@@ -268,37 +278,41 @@ class TableStore(Backlog):
         return Matches(self._passing(search, rows), vectors_scored=len(rows))
 
     def _best(
-        self, search: Search, nominated: Iterator[int], limit: int
+        self, search: Search, nominated: Iterator[int], limit: int, *, live: bool
     ) -> tuple[list[VectorMatch], int]:
-        """What ``_scored`` does, for a few of many: of those that lose, only the vector is read."""
+        """What ``_scored`` does, for a few of many: of those that lose, only the vector is read.
+
+        ``live``: whether the nominated rows were all live, and in the collections, when the search
+        began.
+        """
         found: list[Candidate] = []
         batch = list(islice(nominated, search.wanted))
         usable = self._usable(search, nominated)
         while batch:
-            found += candidates(search, batch)
+            found += candidates(search, batch, live=live)
             batch = list(islice(usable, search.wanted - len(found)))
-        matrix = matrix_of(search.space, [(row.record_id, row.vector) for row in found])
-        similarities = cosines(search.vector, matrix).tolist()
-        ranked = sorted(
-            zip(found, similarities, strict=True),
-            key=lambda pair: (
-                -pair[1],
-                pair[0].record_id,
-                search.collections[pair[0].collection_key],
-            ),
-        )
+
+        def named(at: int) -> str:
+            return record_id_of(search, found[at])
+
+        matrix = matrix_of(search.space, [row.vector for row in found], named)
+        similarities = cosines(search.vector, matrix)
+        order = np.argsort(-similarities, kind="stable").tolist()
+        ranked = [(found[at].embedding_id, float(similarities[at])) for at in order]
         matches: list[VectorMatch] = []
         # Rows that went, or were given another vector, since their vectors were read are passed
         # over: a vector is never taken for that of another text.
-        for start in range(0, len(ranked), limit):
-            known = {row.embedding_id: score for row, score in ranked[start : start + limit]}
+        while ranked and len(matches) < limit:
+            count = min(limit, len(ranked))
+            # Those as near as the last one, too: their ids decide.
+            while count < len(ranked) and ranked[count][1] == ranked[count - 1][1]:
+                count += 1
+            known, ranked = dict(ranked[:count]), ranked[count:]
             matches += [
                 _match(search, row, known[embedding_id])
                 for *row, embedding_id in winners(search, list(known))
                 if search.takes(*row[:3])
             ]
-            if len(matches) >= limit:
-                break
         return matches, len(found)
 
     def _scored(self, search: Search, nominated: Iterator[int]) -> tuple[list[VectorMatch], int]:
@@ -345,7 +359,9 @@ class TableStore(Backlog):
         if search.filter:
             # The last word: a driver may know the filter only roughly, or not at all.
             rows = [row for row in rows if search.filter.matches(attributes(*row[5:9]))]
-        matrix = matrix_of(search.space, [(row[3], row[-1]) for row in rows])
+        matrix = matrix_of(
+            search.space, [row[-1] for row in rows], [row[3] for row in rows].__getitem__
+        )
         similarities = cosines(search.vector, matrix)
         return [
             _match(search, row[:-1], similarity)

@@ -18,11 +18,11 @@ LITE = URI.endswith(".db")
 collect_ignore = ["test_outage.py", "test_processes.py"] if LITE else []
 
 
-def milvus(**options):
+def milvus(made=MilvusStore, **options):
     """A store with Milvus collections of its own, which are small."""
     options.setdefault("uri", URI)
     options.setdefault("prefix", f"test_{uuid.uuid4().hex}")
-    return MilvusStore(**{"partitions": 2, "timeout": 60, **options})
+    return made(**{"partitions": 2, "timeout": 60, **options})
 
 
 def drop(store):

@@ -39,7 +39,16 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BITS", "bit_weights", "estimates", "hamming", "project", "signature", "signatures"]
+__all__ = [
+    "BITS",
+    "bit_weights",
+    "estimates",
+    "hamming",
+    "project",
+    "signature",
+    "signatures",
+    "signs",
+]
 
 BITS = 256
 SEED = 0
@@ -86,16 +95,21 @@ def project(vector: NDArray[np.float64], bits: int = BITS) -> NDArray[np.float64
     return np.concatenate(found) / _width(len(vector))
 
 
-def bit_weights(vector: NDArray[np.float64], bits: int = BITS) -> NDArray[np.float64]:
-    """What each bit of a signature counts for in its nearness to `vector`: shape (bits,).
+def signs(projections: NDArray[np.float64]) -> bytes:
+    """The signature that has these projections, if none of them was rounded to -0.0."""
+    return np.packbits(projections >= 0, bitorder="little").tobytes()
 
-    The vector's projections. But where vectors are padded, rows are a little oblique, and their
-    bits partly say the same: they correlate by 2 / pi times the arcsine of the rows' cosine (J. H.
-    Van Vleck and D. Middleton 1966, https://doi.org/10.1109/PROC.1966.4567), and ridge regression
-    weighs them by the inverse. With more bits than dimensions that would rank far worse.
+
+def bit_weights(projections: NDArray[np.float64], dimensions: int) -> NDArray[np.float64]:
+    """What each bit of a signature counts for in its nearness to a vector: shape (bits,).
+
+    These are the vector's projections, of shape (bits,). But where vectors are padded, rows are a
+    little oblique, and their bits partly say the same: they correlate by 2 / pi times the arcsine
+    of the rows' cosine (J. H. Van Vleck and D. Middleton 1966,
+    https://doi.org/10.1109/PROC.1966.4567), and ridge regression weighs them by the inverse. With
+    more bits than dimensions that would rank far worse.
     """
-    projections = project(vector, bits)
-    decorrelation = _decorrelation(len(vector), bits)
+    decorrelation = _decorrelation(dimensions, len(projections))
     return projections if decorrelation is None else decorrelation @ projections
 
 

@@ -32,7 +32,7 @@ BOOLS = {bool, np.bool_}
 LOWEST, HIGHEST = 2.0**-400, 2.0**400
 
 # Doubles multiplied at a time (2 MiB): more than that is memory traffic without any gain.
-BLOCK = 1 << 18
+BLOCK = 1 << 15
 
 
 class Vector:

@@ -22,6 +22,10 @@ from prism_memory.stores.ranking import SignatureRanking
 Block = tuple[Any, Any]
 
 
+def weights_of(vector: Any, bits: int = 256) -> Any:
+    return bit_weights(project(vector, bits), len(vector))
+
+
 def blocks_of(ids: Any, signs: Any, size: int = 100) -> list[Block]:
     starts = range(0, len(ids), size)
     return [(ids[start : start + size], signs[start : start + size]) for start in starts]
@@ -30,7 +34,7 @@ def blocks_of(ids: Any, signs: Any, size: int = 100) -> list[Block]:
 def by_hand(ids: Any, signs: Any, vector: Any, keep: int) -> list[int]:
     """The nearest by Hamming distance, the lowest ids of those at the edge; then the estimate."""
     nearest = np.lexsort((ids, hamming(signature(vector), signs)))[:keep]
-    estimated = estimates(bit_weights(vector), signs[nearest])
+    estimated = estimates(weights_of(vector), signs[nearest])
     ordered: list[int] = ids[nearest][np.lexsort((ids[nearest], -estimated))].tolist()
     return ordered
 
@@ -84,7 +88,7 @@ class TestTheWeightsOfBits:
         self, dimensions, bits
     ) -> None:
         vector = np.random.default_rng(2).standard_normal(dimensions)
-        assert bit_weights(vector, bits).tolist() == project(vector, bits).tolist()
+        assert weights_of(vector, bits).tolist() == project(vector, bits).tolist()
 
     @pytest.mark.parametrize(("dimensions", "bits"), [(300, 256), (384, 256), (768, 256), (65, 64)])
     def test_undo_what_the_bits_of_padded_vectors_have_in_common(self, dimensions, bits) -> None:
@@ -92,7 +96,7 @@ class TestTheWeightsOfBits:
         rows = np.array([project(unit, bits) for unit in np.eye(dimensions)]).T
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         correlations = 2 / np.pi * np.arcsin(np.clip(rows @ rows.T, -1, 1))
-        weights = bit_weights(vector, bits)
+        weights = weights_of(vector, bits)
         correlations += RIDGE * np.eye(bits)
         assert correlations @ weights == pytest.approx(project(vector, bits), abs=1e-12)
 
@@ -112,4 +116,4 @@ class TestTheWeightsOfBits:
                 shares.append(np.isin(np.argsort(-(matrix @ query))[:8], nearest).mean())
             return float(np.mean(shares))
 
-        assert recall(bit_weights) > recall(project) + 0.005
+        assert recall(weights_of) > recall(project) + 0.005

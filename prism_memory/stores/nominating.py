@@ -26,8 +26,8 @@ __all__ = ["Nominations", "by_signature", "by_vector", "completed"]
 
 #: Vectors that are held in memory at a time.
 CHUNK = 1_000
-#: Pages that are read and ranked at a time, some 16,000 rows: little enough to stay in the caches.
-STREAMED = 32
+#: Pages that are read and ranked at a time, some 8,000 rows: little enough to stay in the caches.
+STREAMED = 16
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..signatures import bit_weights, estimates, hamming, signature
+from ..signatures import bit_weights, estimates, hamming, project, signs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,15 +42,17 @@ class SignatureRanking:
         self, blocks: Callable[[], Iterable[Block]], vector: NDArray[np.float64], wanted: int
     ) -> None:
         self.blocks = blocks
+        self.vector = vector
         self.wanted = wanted
         self.keep = max(ESTIMATED, wanted)
-        # All blocks have signatures of one size: computed once, when there are any.
-        self._signature = cache(lambda size: signature(vector, 8 * size))
-        self._weights = cache(lambda size: bit_weights(vector, 8 * size))
+        # All blocks have signatures of one size, which the first one tells.
+        self._projections = cache(lambda size: project(vector, 8 * size))
         self.count, self.first = self._nearest(self.keep)
 
     def ids(self) -> Iterator[int]:
         """Yield the keys of all rows, nearest first."""
+        if not self.count:
+            return
         ids, estimated = self.first[0], self._estimated(self.first[1])
         best = _highest(estimated, self.wanted)
         yield from _ordered(ids[best], estimated[best])
@@ -58,11 +60,11 @@ class SignatureRanking:
         seen, keep = ids, self.keep
         while len(seen) < self.count:
             keep *= 4
-            _, (ids, signs) = self._nearest(keep)
+            _, (ids, signatures) = self._nearest(keep)
             fresh = ~np.isin(ids, seen)
             if not fresh.any():  # rows went while we ranked
                 return
-            yield from _ordered(ids[fresh], self._estimated(signs[fresh]))
+            yield from _ordered(ids[fresh], self._estimated(signatures[fresh]))
             seen = np.concatenate([seen, ids[fresh]])
 
     def _nearest(self, keep: int) -> tuple[int, Block]:
@@ -73,35 +75,47 @@ class SignatureRanking:
         count = size = 0
         edge = FARTHEST
         kept: list[Measured] = []
-        for ids, signs in self.blocks():
+        for ids, signatures in self.blocks():
             count += len(ids)
-            distances = hamming(self._signature(signs.shape[1]), signs)
-            near = np.flatnonzero(distances <= edge)
-            kept.append((ids[near], signs.take(near, axis=0), distances[near]))
-            size += len(near)
+            projections = self._projections(signatures.shape[1])
+            distances = hamming(signs(projections), signatures)
+            block = ids, signatures, distances
+            kept.append(block if edge == FARTHEST else _taken(block, distances <= edge))
+            size += len(kept[-1][0])
             if size >= 2 * keep:
                 kept = [_cut(kept, keep)]
                 size, edge = keep, kept[0][2].max()
-        ids, signs, _ = _cut(kept, keep)
-        return count, (ids, signs)
+        ids, signatures, _ = _cut(kept, keep)
+        return count, (ids, signatures)
 
-    def _estimated(self, signs: NDArray[np.uint8]) -> NDArray[np.float64]:
-        return estimates(self._weights(signs.shape[1]), signs)
+    def _estimated(self, signatures: NDArray[np.uint8]) -> NDArray[np.float64]:
+        projections = self._projections(signatures.shape[1])
+        return estimates(bit_weights(projections, len(self.vector)), signatures)
 
 
 def _cut(blocks: list[Measured], keep: int) -> Measured:
     """The ``keep`` nearest of some rows; of those just at the edge, the oldest."""
     if not blocks:
         return np.empty(0, np.int64), np.empty((0, 8), np.uint8), np.empty(0, np.uint16)
-    ids, signs, distances = map(np.concatenate, zip(*blocks, strict=True))
+    block = blocks[0]
+    if len(blocks) > 1:
+        ids, signatures, distances = map(np.concatenate, zip(*blocks, strict=True))
+        block = ids, signatures, distances
+    ids, _, distances = block
     if len(ids) <= keep:
-        return ids, signs, distances
+        return block
     edge = np.partition(distances, keep - 1)[keep - 1]
-    within = np.flatnonzero(distances < edge)
+    chosen = distances < edge
     at_edge = np.flatnonzero(distances == edge)
-    oldest = at_edge[np.argsort(ids[at_edge], kind="stable")[: keep - len(within)]]
-    kept = np.concatenate([within, oldest])
-    return ids[kept], signs.take(kept, axis=0), distances[kept]
+    missing = keep - np.count_nonzero(chosen)
+    chosen[at_edge[np.argsort(ids[at_edge], kind="stable")[:missing]]] = True
+    return _taken(block, chosen)
+
+
+def _taken(block: Measured, mask: NDArray[np.bool_]) -> Measured:
+    ids, signatures, distances = block
+    rows = np.flatnonzero(mask)
+    return ids[rows], signatures.take(rows, axis=0), distances[rows]
 
 
 def _highest(values: NDArray[np.float64], count: int) -> NDArray[np.bool_]:

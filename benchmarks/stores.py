@@ -26,13 +26,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.databases import STORES, Server
-from benchmarks.embeddings import QUERIES, vectors
-from benchmarks.filling import EMBEDDER, SPACE, fill, handle
-from benchmarks.filling import QUERIES as GIVEN
+from benchmarks.embeddings import vectors
+from benchmarks.filling import EMBEDDER, QUERIES, SPACE, fill, handle
 from benchmarks.measuring import seconds, table, write_json
 from benchmarks.project import configure
 
 BEST = 8
+ASKED = 200
 #: Calls that warm up connections and caches before any is timed.
 WARM = 3
 
@@ -60,7 +60,7 @@ def answers(asked: Any, server: Server) -> dict[str, Any]:
 
     memory, store = handle(), default_store()
     for turn, vector in enumerate(asked):
-        GIVEN[f"question {turn}"] = np.asarray(vector, np.float64)
+        QUERIES[f"question {turn}"] = np.asarray(vector, np.float64)
     found: list[list[tuple[str, str]]] = []
     spent: dict[str, list[float]] = {"recall": [], "search": []}
     by_hand = server.by_hand(BEST, store.candidates)
@@ -117,8 +117,8 @@ def main() -> None:
     if arguments.one:
         print(json.dumps(measured(arguments.one, arguments.folder)))
         return
-    every = vectors("local", arguments.rows + QUERIES)
-    stored, asked = every[: arguments.rows], every[-QUERIES:]
+    every = vectors("local", arguments.rows + ASKED)
+    stored, asked = every[: arguments.rows], every[-ASKED:]
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -208,19 +208,38 @@ def remove(using: str, collection_keys: Mapping[int, str], space_id: int | None 
         by_collection[collection_key].append(pk)
     # A merge that commits while we wait for its pages moves entries to a page that the statement
     # could not see yet. Every embedding has one entry, so a short count shows it: look again.
-    for _ in range(ATTEMPTS):
+    for attempt in range(ATTEMPTS):
         if expected <= 0:
             break
         for collection_key in sorted(by_collection):
-            held = pages.filter(collection_key=collection_key)
-            expected -= _remove(held, np.array(sorted(by_collection[collection_key]), ID))
+            ids = np.array(sorted(by_collection[collection_key]), ID)
+            near = pages.filter(
+                collection_key=collection_key,
+                first_id__lte=int(ids[-1]),
+                last_id__gte=int(ids[0]),
+            )
+            # MariaDB waits for every page that it looks at, so at first only those are locked that
+            # hold the entries. An old snapshot may not tell; what locks sees the latest.
+            held = _holding(near, ids) if attempt == 0 else near
+            expected -= _remove(held, ids)
+
+
+def _holding(pages: QuerySet[SignaturePage], ids: NDArray[np.int64]) -> QuerySet[SignaturePage]:
+    """Those of the pages that hold an entry, as they are now."""
+    using = pages.db
+    if not connections[using].features.has_select_for_update:
+        return pages
+    read = pages.values_list("pk", "ids")
+    held = [pk for pk, packed in read if np.isin(np.frombuffer(packed, ID), ids).any()]
+    return SignaturePage.objects.using(using).filter(pk__in=held)
 
 
 def _remove(pages: QuerySet[SignaturePage], ids: NDArray[np.int64]) -> int:
-    touched = pages.filter(first_id__lte=int(ids[-1]), last_id__gte=int(ids[0]))
+    """Take entries out of some pages, which are locked; return how many were there."""
+    every = SignaturePage.objects.using(pages.db)
     removed = 0
     emptied = []
-    for row in list(touched.only("ids").order_by("pk").select_for_update()):
+    for row in list(pages.only("ids").order_by("pk").select_for_update()):
         held = np.frombuffer(row.ids, ID)
         keep = ~np.isin(held, ids)
         gone = len(held) - int(keep.sum())
@@ -228,7 +247,7 @@ def _remove(pages: QuerySet[SignaturePage], ids: NDArray[np.int64]) -> int:
         if gone == len(held):
             emptied.append(row.pk)
         elif gone:
-            rest = Page.read(pages.get(pk=row.pk)).only(keep)
-            pages.filter(pk=row.pk).update(**rest.columns())
-    pages.filter(pk__in=emptied).delete()
+            rest = Page.read(every.select_for_update().get(pk=row.pk)).only(keep)
+            every.filter(pk=row.pk).update(**rest.columns())
+    every.filter(pk__in=emptied).delete()
     return removed

@@ -44,7 +44,7 @@ def vectors_read() -> Iterator[list[int]]:
 
     def note_candidates(*given: Any, **named: Any) -> Any:
         found = candidates(*given, **named)
-        read.extend(len(row.vector) for row in found)
+        read.extend(len(vector) for _, vector in found)
         return found
 
     field = Embedding._meta.get_field("vector")

@@ -71,14 +71,17 @@ def by_vector(search: Search) -> Nominations:
 
 
 def completed(search: Search, nominations: Nominations) -> Iterator[int]:
-    """Yield what is nominated and then, unless that was complete, the other rows by signature.
+    """Return what is nominated and then, unless that was complete, the other rows by signature.
 
     An index may hold fewer rows than it should: a graph of millions is left before a small
     collection or a rare filter is found in it, and what was written just now may not be there yet.
     """
     if nominations.complete:
-        yield from nominations.ids
-        return
+        return iter(nominations.ids)
+    return _with_the_others(search, nominations)
+
+
+def _with_the_others(search: Search, nominations: Nominations) -> Iterator[int]:
     seen = set()
     for pk in nominations.ids:
         seen.add(pk)

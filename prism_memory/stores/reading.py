@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from django.db import connections
 
@@ -47,11 +47,8 @@ WHERE e.{id} IN ({rows})
 """
 
 
-class Candidate(NamedTuple):
-    """A row that was nominated: the primary key of its vector, and the vector."""
-
-    embedding_id: int
-    vector: bytes
+#: A row that was nominated: the primary key of its vector, and the vector.
+Candidate: TypeAlias = tuple[int, bytes]
 
 
 def candidates(search: Search, rows: Sequence[int], *, live: bool) -> list[Candidate]:
@@ -73,8 +70,10 @@ def candidates(search: Search, rows: Sequence[int], *, live: bool) -> list[Candi
     with blob_cursor(search.using) as cursor:
         cursor.execute(sql, parameters)
         found = cursor.fetchall()
+    if live:
+        return list(found)
     # Collections are looked at here, for the reason that Search.takes() gives.
-    return [Candidate(*row[:2]) for row in found if live or row[2] in search.collections]
+    return [(pk, vector) for pk, vector, key in found if key in search.collections]
 
 
 def winners(search: Search, embeddings: Sequence[int]) -> list[tuple[Any, ...]]:
@@ -83,9 +82,9 @@ def winners(search: Search, embeddings: Sequence[int]) -> list[tuple[Any, ...]]:
     return fetch(search.using, Memory, [*MATCHED, "pk"], sql, embeddings)
 
 
-def record_id_of(search: Search, candidate: Candidate) -> str:
-    """The id of the record that a candidate is of: for errors."""
-    rows = Memory.objects.using(search.using).filter(embeddings=candidate.embedding_id)
+def record_id_of(search: Search, embedding_id: int) -> str:
+    """The id of the record that has this vector: for errors."""
+    rows = Memory.objects.using(search.using).filter(embeddings=embedding_id)
     return str(rows.values_list("record_id", flat=True).get())
 
 

@@ -293,26 +293,29 @@ class TableStore(Backlog):
             batch = list(islice(usable, search.wanted - len(found)))
 
         def named(at: int) -> str:
-            return record_id_of(search, found[at])
+            return record_id_of(search, found[at][0])
 
-        matrix = matrix_of(search.space, [row.vector for row in found], named)
+        matrix = matrix_of(search.space, [vector for _, vector in found], named)
         similarities = cosines(search.vector, matrix)
-        order = np.argsort(-similarities, kind="stable").tolist()
-        ranked = [(found[at].embedding_id, float(similarities[at])) for at in order]
+        order = np.argsort(-similarities, kind="stable")
+        scores = similarities[order].tolist()
         matches: list[VectorMatch] = []
+        start = 0
         # Rows that went, or were given another vector, since their vectors were read are passed
         # over: a vector is never taken for that of another text.
-        while ranked and len(matches) < limit:
-            count = min(limit, len(ranked))
+        while start < len(scores) and len(matches) < limit:
+            end = min(start + limit, len(scores))
             # Those as near as the last one, too: their ids decide.
-            while count < len(ranked) and ranked[count][1] == ranked[count - 1][1]:
-                count += 1
-            known, ranked = dict(ranked[:count]), ranked[count:]
+            while end < len(scores) and scores[end] == scores[end - 1]:
+                end += 1
+            best = (found[at][0] for at in order[start:end].tolist())
+            known = dict(zip(best, scores[start:end], strict=True))
             matches += [
                 _match(search, row, known[embedding_id])
                 for *row, embedding_id in winners(search, list(known))
                 if search.takes(*row[:3])
             ]
+            start = end
         return matches, len(found)
 
     def _scored(self, search: Search, nominated: Iterator[int]) -> tuple[list[VectorMatch], int]:

@@ -125,8 +125,8 @@ def from_database(value: datetime | None) -> datetime | None:
     Raises:
         InvalidTimestamp: The moment lies outside the years 1 to 9999 in UTC.
     """
-    if value is None:
-        return None
+    if value is None or (type(value) is datetime and value.tzinfo is UTC):
+        return value
     return _in_utc(value, timezone.get_default_timezone(), "a stored moment")
 
 

@@ -9,7 +9,7 @@ from unittest import mock
 
 from prism_memory.models import Embedding
 from prism_memory.stores import DatabaseStore, VectorRecord
-from prism_memory.stores.reading import candidates
+from prism_memory.stores.reading import candidates, live_rows
 from prism_memory.testing import records
 from prism_memory.testing.records import SPACE, WIDTH, at, ids, query, random_vectors
 
@@ -47,9 +47,15 @@ def vectors_read() -> Iterator[list[int]]:
         read.extend(len(vector) for _, vector in found)
         return found
 
+    def note_rows(*given: Any) -> Any:
+        found = live_rows(*given)
+        read.extend(len(row[-1]) for row in found)
+        return found
+
     field = Embedding._meta.get_field("vector")
     with (
         mock.patch.object(field, "from_db_value", note, create=True),
         mock.patch("prism_memory.stores.table.candidates", note_candidates),
+        mock.patch("prism_memory.stores.table.live_rows", note_rows),
     ):
         yield read

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,12 +100,11 @@ def _blocks(search: Search) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint
     wanted = {key: search.filter.tokens(name) for key, name in search.collections.items()}
     names = ["size", "ids", "signatures", "tokens", "token_counts"]
     for pages in _pages(search, ["collection_key", *names]):
-        read = [(key, Page.unpacked(*packed)) for key, *packed in pages]
-        matching = [(page, page.matching(wanted[key])) for key, page in read]
-        yield (
-            np.concatenate([page.ids[taken] for page, taken in matching]),
-            np.concatenate([page.signatures[taken] for page, taken in matching]),
-        )
+        for key, group in groupby(sorted(pages, key=itemgetter(0)), itemgetter(0)):
+            _, sizes, *packed = zip(*group, strict=True)
+            page = Page.unpacked(sum(sizes), *map(b"".join, packed))
+            matching = page.matching(wanted[key])
+            yield page.ids[matching], page.signatures[matching]
 
 
 def _pages(search: Search, names: Sequence[str]) -> Iterator[list[tuple[Any, ...]]]:

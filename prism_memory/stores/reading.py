@@ -19,7 +19,7 @@ from ..timestamps import to_database
 if TYPE_CHECKING:
     from .table import Search
 
-__all__ = ["MATCHED", "Candidate", "candidates", "record_id_of", "winners"]
+__all__ = ["MATCHED", "Candidate", "candidates", "live_rows", "record_id_of", "winners"]
 
 #: The columns of a match; the first three are what Search.takes() looks at.
 MATCHED = (
@@ -40,6 +40,13 @@ FROM {embeddings} e {join} {memories} m ON m.{pk} = e.{memory}
 WHERE e.{space} = {of_space} AND e.{memory} IN ({rows}) AND {named_again}
 (m.{expires_at} <= %s) IS NOT TRUE
 """
+# The same with all that a match has.
+LIVE_ROWS = """
+SELECT {matched}, e.{vector}
+FROM {embeddings} e {join} {memories} m ON m.{pk} = e.{memory}
+WHERE e.{space} = {of_space} AND e.{memory} IN ({rows}) AND {named_again}
+(m.{expires_at} <= %s) IS NOT TRUE
+"""
 TEXTS = """
 SELECT {matched}, e.{id}
 FROM {embeddings} e {join} {memories} m ON m.{pk} = e.{memory}
@@ -56,17 +63,11 @@ def candidates(search: Search, rows: Sequence[int], *, live: bool) -> list[Candi
 
     Unless they are known to be ``live``, those that are, and in the collections.
     """
-    sql = _worded(search.using, VECTORS if live else LIVE_VECTORS)
-    # Whole numbers, written out: Django searches the text of a statement with parameters for them.
-    sql = sql.replace("{rows}", ", ".join(map(str, map(int, rows))))
-    sql = sql.replace("{of_space}", str(int(search.space.pk)))
-    parameters = None
-    if not live:
-        moment = connections[search.using].ops.adapt_datetimefield_value
-        parameters = [moment(to_database(search.now))]
-        if search.occurred_since is not None:
-            sql += f" AND m.{columns(search.using, Memory, ['occurred_at'])} > %s"
-            parameters.append(moment(to_database(search.occurred_since)))
+    if live:
+        # Without parameters, for which Django would search a long statement.
+        sql, parameters = _listing(search, VECTORS, rows), None
+    else:
+        sql, parameters = _only_live(search, _listing(search, LIVE_VECTORS, rows))
     with blob_cursor(search.using) as cursor:
         cursor.execute(sql, parameters)
         found = cursor.fetchall()
@@ -74,6 +75,13 @@ def candidates(search: Search, rows: Sequence[int], *, live: bool) -> list[Candi
         return list(found)
     # Collections are looked at here, for the reason that Search.takes() gives.
     return [(pk, vector) for pk, vector, key in found if key in search.collections]
+
+
+def live_rows(search: Search, rows: Sequence[int]) -> list[tuple[Any, ...]]:
+    """Return what a match has of live rows that have a vector in the space, and the vectors."""
+    sql, parameters = _only_live(search, _listing(search, LIVE_ROWS, rows))
+    found = fetch(search.using, Memory, MATCHED, sql, parameters)
+    return [row for row in found if search.takes(*row[:3])]
 
 
 def winners(search: Search, embeddings: Sequence[int]) -> list[tuple[Any, ...]]:
@@ -86,6 +94,23 @@ def record_id_of(search: Search, embedding_id: int) -> str:
     """The id of the record that has this vector: for errors."""
     rows = Memory.objects.using(search.using).filter(embeddings=embedding_id)
     return str(rows.values_list("record_id", flat=True).get())
+
+
+def _listing(search: Search, sql: str, rows: Sequence[int]) -> str:
+    """The statement for these rows; whole numbers stand in it as they are."""
+    listed = ", ".join(map(str, map(int, rows)))
+    worded = _worded(search.using, sql).replace("{rows}", listed)
+    return worded.replace("{of_space}", str(int(search.space.pk)))
+
+
+def _only_live(search: Search, sql: str) -> tuple[str, list[Any]]:
+    """The statement, which ends with the condition on the expiry, and its parameters."""
+    moment = connections[search.using].ops.adapt_datetimefield_value
+    parameters = [moment(to_database(search.now))]
+    if search.occurred_since is not None:
+        sql += f" AND m.{columns(search.using, Memory, ['occurred_at'])} > %s"
+        parameters.append(moment(to_database(search.occurred_since)))
+    return sql, parameters
 
 
 @cache

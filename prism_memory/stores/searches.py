@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from django.db.models import DateTimeField, Q, Value
-from django.db.models.functions import Coalesce
-from django.db.models.lookups import GreaterThan
+from django.db.models import Q
 
 from ..timestamps import from_database, to_database
 
@@ -51,23 +49,14 @@ class Search:
             condition &= Q(occurred_at__gt=to_database(self.occurred_since))
         return condition & Q(collection_key__in=list(self.collections))
 
-    @cached_property
-    def unexpired(self) -> Q:
-        """The condition on rows that are named by primary key; of an expired one, nothing is read.
-
-        Worded so that no index helps: given the primary keys too, SQLite takes the index of the
-        expiry, or that of the collection, for the better one and walks through all of it.
-        """
-        later = Value(to_database(self.now + timedelta(days=1)), DateTimeField())
-        condition = Q(GreaterThan(Coalesce("expires_at", later), to_database(self.now)))
-        if self.occurred_since is not None:
-            condition &= Q(occurred_at__gt=to_database(self.occurred_since))
-        return condition
-
     def takes(
         self, collection_key: str, occurred_at: datetime, expires_at: datetime | None
     ) -> bool:
-        """Whether a row that was read by its primary key may be returned, but for the filter."""
+        """Whether a row that was read by its primary key may be returned, but for the filter.
+
+        Looked at here and not by the statement: given the primary keys too, SQLite takes the index
+        of the expiry, or that of the collection, for the better one and walks through all of it.
+        """
         since = self.occurred_since
         return (
             collection_key in self.collections

@@ -36,7 +36,7 @@ from .contract import (
 )
 from .keys import collection_key, record_key
 from .nominating import Nominations, completed
-from .reading import MATCHED, Candidate, candidates, record_id_of, winners
+from .reading import Candidate, candidates, live_rows, record_id_of, winners
 from .records import check_identifier
 from .searches import Search
 from .spaces import (
@@ -274,7 +274,8 @@ class TableStore(Backlog):
         return search
 
     def _by_primary_key(self, search: Search, ids: list[int]) -> Matches:
-        rows = [row for batch in id_batches(search.using, ids) for row in self._read(search, batch)]
+        batches = id_batches(search.using, ids)
+        rows = [row for batch in batches for row in live_rows(search, batch)]
         return Matches(self._passing(search, rows), vectors_scored=len(rows))
 
     def _best(
@@ -330,7 +331,7 @@ class TableStore(Backlog):
         usable = self._usable(search, nominated)
         while batch:
             for ids in id_batches(search.using, batch):
-                rows = self._read(search, ids)
+                rows = live_rows(search, ids)
                 read += len(rows)
                 matches.extend(self._passing(search, rows))
             batch = list(islice(usable, search.wanted - len(matches)))
@@ -348,14 +349,6 @@ class TableStore(Backlog):
                 and (not search.filter or search.filter.matches(attributes(*row[3:])))
             }
             yield from (pk for pk in ahead if pk in usable)
-
-    def _read(self, search: Search, ids: list[int]) -> list[tuple[Any, ...]]:
-        """Read the nominated rows that are live, with their vectors."""
-        rows = Memory.objects.using(search.using).filter(
-            search.unexpired, pk__in=ids, embeddings__space=search.space
-        )
-        found = rows.values_list(*MATCHED, "embeddings__vector")
-        return [row for row in found if search.takes(*row[:3])]
 
     def _passing(self, search: Search, rows: list[tuple[Any, ...]]) -> list[VectorMatch]:
         """Of the rows read, those that the filter takes, with their exact cosines."""

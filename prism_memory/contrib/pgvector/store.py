@@ -34,8 +34,6 @@ __all__ = ["PgVectorStore"]
 APP = "prism_memory.contrib.pgvector"
 #: The largest that hnsw.ef_search may be.
 MOST_EF = 1_000
-#: How many entries of a graph are found for each that is asked for.
-BREADTH = 4
 #: Entries that are written in one statement.
 BATCH = 500
 #: SQLSTATEs that say that a table, a type, an operator or the extension's library is missing.
@@ -58,8 +56,7 @@ class PgVectorStore(IndexedStore):
 
     ``m`` and ``ef_construction``: of the graphs, as pgvector defines them; they are used when
     ``manage.py memory_rebuild --store ALIAS`` builds a graph. ``ef_search``: how many nodes a
-    search keeps in view, at least. Other options: as of IndexedStore; there are fewer
-    ``candidates``, because an order by vectors needs less correction than one by signatures.
+    search keeps in view, at least. Other options: as of IndexedStore.
     """
 
     def __init__(
@@ -67,11 +64,10 @@ class PgVectorStore(IndexedStore):
         *,
         m: int = 16,
         ef_construction: int = 64,
-        ef_search: int = 64,
-        candidates: int = 16,
+        ef_search: int = 400,
         **options: Any,
     ) -> None:
-        super().__init__(candidates=candidates, **options)
+        super().__init__(**options)
         self.ef_search = _within("ef_search", ef_search, 1, MOST_EF)
         self.m = _within("m", m, 2, 100)
         self.ef_construction = _within("ef_construction", ef_construction, 2 * self.m, 1_000)
@@ -116,26 +112,14 @@ class PgVectorStore(IndexedStore):
                 f"WHERE {conditions}"
             )
             if _estimated(cursor, conditions, given) > hnsw.few(search.space):
-                self._look_around(cursor, count)
-                sql += f" ORDER BY distance LIMIT {BREADTH * count:d}"
+                looked_at = max(count, self.ef_search)
+                _look_around(cursor, looked_at)
+                sql += f" ORDER BY distance LIMIT {looked_at:d}"
             # The order of a sum is that of no index. For one entry in a hundred, the planner would
             # take the graph, and search most of it; and relaxed order needs sorting once more.
             sql = f"SELECT memory_id FROM ({sql}) AS near ORDER BY distance + 0 LIMIT {count:d}"  # noqa: S608
             cursor.execute(sql, [_text(search.vector), *given])
             return [memory_id for (memory_id,) in cursor.fetchall()]
-
-    def _look_around(self, cursor: Any, count: int) -> None:
-        """Set, until the transaction ends, how the graph is searched.
-
-        In relaxed order. Strict order leaves out what is found late: of 100,000 random vectors, 256
-        asked for, the best 8 were among them to 77 %, and to 93 % in relaxed order, as fast.
-        """
-        ef = min(max(BREADTH * count, self.ef_search), MOST_EF)
-        cursor.execute(
-            "SELECT set_config('hnsw.ef_search', %s, true), "
-            "set_config('hnsw.iterative_scan', 'relaxed_order', true)",
-            [str(ef)],
-        )
 
     def held(self, using: str, space: Space, low: int, high: int | None) -> set[int]:
         sql = f"SELECT embedding_id FROM {TABLE} WHERE space_id = %s AND embedding_id >= %s"  # noqa: S608
@@ -206,6 +190,19 @@ def _within(option: str, value: object, least: int, most: int) -> int:
     if not least <= number <= most:
         raise ConfigurationError(f"{option} is {number}. Give a number from {least} to {most}.")
     return number
+
+
+def _look_around(cursor: Any, looked_at: int) -> None:
+    """Set, until the transaction ends, how the graph is searched.
+
+    In relaxed order. Strict order leaves out what is found late: of 100,000 random vectors, 256
+    asked for, the best 8 were among them to 77 %, and to 93 % in relaxed order, as fast.
+    """
+    cursor.execute(
+        "SELECT set_config('hnsw.ef_search', %s, true), "
+        "set_config('hnsw.iterative_scan', 'relaxed_order', true)",
+        [str(min(looked_at, MOST_EF))],
+    )
 
 
 def _conditions(search: Search) -> tuple[str, list[Any]]:

@@ -60,7 +60,7 @@ MUTANTS = [
     ),
     Mutant(
         "a null source_page dropped by the store",
-        "passages",
+        "store_search",
         "stores/writing.py",
         '"metadata": normalise_metadata(record.metadata) or {},',
         '"metadata": {k: v for k, v in (normalise_metadata(record.metadata) or {}).items()'
@@ -111,9 +111,9 @@ MUTANTS = [
     Mutant(
         "a missing space filter",
         "spaces",
-        "stores/nominating.py",
-        "IN ({places(keys)}) AND {space} = %s",
-        "IN ({places(keys)}) AND {space} <> -%s",
+        "stores/reading.py",
+        'worded.replace("{of_space}", str(int(search.space.pk)))',
+        'worded.replace("{of_space}", "e.space_id")',
     ),
     Mutant(
         "a missing owner filter",

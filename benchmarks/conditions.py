@@ -22,6 +22,7 @@ import numpy as np
 from benchmarks.filling import EMBEDDER, QUERIES, handle
 from benchmarks.latency import ASKED, asked, filled
 from benchmarks.measuring import interleaved, memory_grown, seconds, table, write_json
+from benchmarks.plotting import bars
 from benchmarks.project import configure
 
 FRESH = 5
@@ -96,8 +97,14 @@ def main() -> None:
     ]))  # fmt: skip
     print(f"\nmemory of the first one: {once['MB']:.0f} MB")
     if arguments.output:
-        figures["MB more"] = once["MB"]
-        write_json(arguments.output / f"conditions-{arguments.rows}.json", figures)
+        stem = f"conditions-{arguments.rows}"
+        write_json(arguments.output / f"{stem}.json", {**figures, "MB more": once["MB"]})
+        bars(
+            arguments.output / f"{stem}.svg",
+            {"recall()": {name: 1e3 * taken for name, taken in figures.items()}},
+            title=f"recall() when it is hard, {arguments.rows:,} rows",
+            unit="ms",
+        )
 
 
 if __name__ == "__main__":

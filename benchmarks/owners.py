@@ -24,6 +24,7 @@ import numpy as np
 from benchmarks.filling import EMBEDDER, QUERIES, SPACE, handle, random_vectors
 from benchmarks.latency import filled
 from benchmarks.measuring import seconds, table, write_json
+from benchmarks.plotting import bars
 from benchmarks.project import configure
 
 ASKED = 100
@@ -163,6 +164,12 @@ def main() -> None:
     ]))  # fmt: skip
     if given.output:
         write_json(given.output / "owners.json", {"width": given.width, "owners": found})
+        bars(
+            given.output / "owners.svg",
+            {"recall()": {name: 1e3 * figures["seconds"] for name, figures in found.items()}},
+            title=f"recall() of one owner, {given.width} dimensions",
+            unit="ms",
+        )
 
 
 if __name__ == "__main__":

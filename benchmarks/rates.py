@@ -24,6 +24,7 @@ import numpy as np
 
 from benchmarks.filling import EMBEDDER, QUERIES, SPACE, handle, random_vectors
 from benchmarks.measuring import counted, memory_grown, table, write_json
+from benchmarks.plotting import bars
 from benchmarks.project import configure, sqlite
 
 __all__ = ["backfill", "forget", "remember_six"]
@@ -235,6 +236,19 @@ def main() -> None:
         print(what, rest)
     if arguments.output:
         write_json(arguments.output / f"rates-{name}.json", figures)
+        bars(
+            arguments.output / f"rates-{name}.svg",
+            {
+                what: {
+                    "the app": 1e3 * found["clock"]["seconds"],
+                    "bare statements": 1e3 * found["clock"]["bare"],
+                }
+                for what, found in figures.items()
+            },
+            title=f"Writing and forgetting, SQLite, {name}",
+            unit="ms",
+            log=True,
+        )
 
 
 if __name__ == "__main__":

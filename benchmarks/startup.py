@@ -14,6 +14,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.measuring import write_json
+from benchmarks.plotting import bars
 
 __all__ = ["added"]
 
@@ -76,3 +77,13 @@ if __name__ == "__main__":
     )
     if arguments.output:
         write_json(arguments.output / "startup.json", figures)
+        bars(
+            arguments.output / "startup.svg",
+            {
+                "django.setup()": {
+                    f"{how} the app": 1e3 * figures[how] for how in ("without", "with")
+                }
+            },
+            title="Starting up",
+            unit="ms",
+        )

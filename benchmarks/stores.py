@@ -29,6 +29,7 @@ from benchmarks.databases import STORES, Server
 from benchmarks.embeddings import vectors
 from benchmarks.filling import EMBEDDER, QUERIES, SPACE, fill, handle
 from benchmarks.measuring import seconds, table, write_json
+from benchmarks.plotting import bars
 from benchmarks.project import configure
 
 BEST = 8
@@ -150,6 +151,17 @@ def main() -> None:
         write_json(
             arguments.output / f"stores-{len(stored)}.json",
             {"rows": len(stored), "recall@8": shares, "differing": differing, "stores": found},
+        )
+        bars(
+            arguments.output / f"stores-{len(stored)}.svg",
+            {
+                f"{kind}\n{100 * shares[kind]:.1f} %": {
+                    name: 1e3 * taken for name, taken in figures["p50"].items()
+                }
+                for kind, figures in found.items()
+            },
+            title=f"Stores over {len(stored):,} sentences, and their recall@8",
+            unit="ms, median",
         )
 
 

@@ -75,13 +75,19 @@ class MemoryQuerySet(models.QuerySet):  # type: ignore[type-arg]
         everything = self.model._base_manager.using(using)
         counts = {self.model._meta.label: 0, Embedding._meta.label: 0}
         with write_transaction(using):
-            # A subquery, because rows of a DISTINCT or grouped query can't be locked.
-            rows = everything.filter(pk__in=self.using(using).order_by().values("pk"))
+            # Two steps, because rows of a DISTINCT or grouped query can't be locked, and a join of
+            # the table with itself takes ages where the database mistakes how many rows match.
+            found = self.using(using).order_by().values_list("collection_key", "key", "pk")
+            doomed: dict[int, str] = {}
+            lost: Counter[str] = Counter()
             # In the order in which all writers lock: two that meet wait, and don't deadlock.
-            rows = rows.order_by("collection_key", "key").select_for_update()
-            names = dict(rows.values_list("pk", "collection"))
-            keys = {name: digest("collection", name) for name in set(names.values())}
-            doomed = {pk: keys[name] for pk, name in names.items()}
+            for ids in id_batches(using, [pk for *_, pk in sorted(set(found))]):
+                rows = everything.filter(pk__in=ids).order_by("collection_key", "key")
+                for pk, key, name in rows.select_for_update().values_list(
+                    "pk", "collection_key", "collection"
+                ):
+                    doomed[pk] = key
+                    lost[name] += 1
             vectors = Embedding.objects.using(using)
             indexes.removing(using, doomed)
             remove(using, doomed)
@@ -92,7 +98,7 @@ class MemoryQuerySet(models.QuerySet):  # type: ignore[type-arg]
                 _, others = everything.filter(pk__in=ids).delete()
                 for label, count in others.items():
                     counts[label] = counts.get(label, 0) + count
-        for collection, count in Counter(names.values()).items():
+        for collection, count in lost.items():
             signals.forgotten.send_robust(sender=self.model, collection=collection, count=count)
         return sum(counts.values()), counts
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models import Count
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from prism_memory.exceptions import InvalidIdentifier, InvalidTimestamp
@@ -135,6 +137,19 @@ class TestThroughTheOrm:
         joined = Memory.objects.filter(embeddings__space__width=64, content="text 0").distinct()
         assert joined.delete()[1]["prism_memory.Memory"] == 1
         check_tables()
+
+    def test_grouped_records(self, memory, ids) -> None:
+        counted = Memory.objects.annotate(vectors=Count("embeddings")).filter(vectors=1)
+        assert counted.exclude(content="text 0").delete()[1]["prism_memory.Memory"] == 3
+        assert [row.content for row in memory.records()] == ["text 0"]
+        check_tables()
+
+    def test_the_table_is_not_joined_with_itself(self, memory, ids) -> None:
+        # Where statistics are stale, a database may go through all of it for each row of it.
+        with CaptureQueriesContext(connection) as queries:
+            memory.records().filter(content="text 0").delete()
+        table = f"FROM {connection.ops.quote_name(Memory._meta.db_table)}"
+        assert max(query["sql"].count(table) for query in queries) == 1
 
     def test_an_instance(self, memory, ids) -> None:
         row = memory.records().get(record_id=ids[0])

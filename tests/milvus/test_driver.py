@@ -168,7 +168,12 @@ def test_ten_thousand_rows(store):
     assert overlap() >= 0.99
     assert overlap(filter={"n": 7, "even": False}) == 1.0
     # What was just written is in segments without a graph; this builds it.
-    store.finish("default", Space.objects.get(name=SPACE))
+    space = Space.objects.get(name=SPACE)
+    store.finish("default", space)
+    if not LITE:  # which has no segments
+        segments = store._connection.call("list_loaded_segments", store.collection(space))
+        assert {segment.state.name for segment in segments} == {"Sealed"}
+        assert sum(segment.num_rows for segment in segments) == 10_000
     assert overlap() >= 0.99
     assert overlap(filter={"n": [7, 8], "even": True}) == 1.0
     if not LITE:  # whose graph gives up on a rare filter

@@ -140,19 +140,21 @@ class MilvusStore(OutboxStore):
         self._call("load_collection", name)
 
     def finish(self, using: str, space: Space) -> None:
-        """Have what was sent filed, and wait until the graph over it is built."""
+        """Have what was sent filed, and wait until the graph over it is built and in use."""
         name = self.collection(space)
         self._call("flush", name, timeout=PATIENCE)
         built, until = -1, time.monotonic() + PATIENCE
         while True:
             state = self._call("describe_index", name, "vector")
             if state["indexed_rows"] >= state["total_rows"] and not state["pending_index_rows"]:
-                return
+                break
             if state["indexed_rows"] > built:
                 built, until = state["indexed_rows"], time.monotonic() + PATIENCE
             if time.monotonic() > until:
                 raise self._unavailable(f"indexed nothing more for {PATIENCE:.0f} s")
             time.sleep(LOOK)
+        # Else searches go on, for ten seconds or so, with what stood in for the graph.
+        self._call("refresh_load", name, timeout=PATIENCE)
 
     def drop(self, using: str, space: Space) -> None:
         self._call("drop_collection", self.collection(space))

@@ -6,7 +6,7 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from django.db import models
+from django.db import connections, models
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
@@ -75,19 +75,9 @@ class MemoryQuerySet(models.QuerySet):  # type: ignore[type-arg]
         everything = self.model._base_manager.using(using)
         counts = {self.model._meta.label: 0, Embedding._meta.label: 0}
         with write_transaction(using):
-            # Two steps, because rows of a DISTINCT or grouped query can't be locked, and a join of
-            # the table with itself takes ages where the database mistakes how many rows match.
-            found = self.using(using).order_by().values_list("collection_key", "key", "pk")
-            doomed: dict[int, str] = {}
-            lost: Counter[str] = Counter()
-            # In the order in which all writers lock: two that meet wait, and don't deadlock.
-            for ids in id_batches(using, [pk for *_, pk in sorted(set(found))]):
-                rows = everything.filter(pk__in=ids).order_by("collection_key", "key")
-                for pk, key, name in rows.select_for_update().values_list(
-                    "pk", "collection_key", "collection"
-                ):
-                    doomed[pk] = key
-                    lost[name] += 1
+            names = self._locked(using)
+            keys = {name: digest("collection", name) for name in set(names.values())}
+            doomed = {pk: keys[name] for pk, name in names.items()}
             vectors = Embedding.objects.using(using)
             indexes.removing(using, doomed)
             remove(using, doomed)
@@ -98,9 +88,27 @@ class MemoryQuerySet(models.QuerySet):  # type: ignore[type-arg]
                 _, others = everything.filter(pk__in=ids).delete()
                 for label, count in others.items():
                     counts[label] = counts.get(label, 0) + count
-        for collection, count in lost.items():
+        for collection, count in Counter(names.values()).items():
             signals.forgotten.send_robust(sender=self.model, collection=collection, count=count)
         return sum(counts.values()), counts
+
+    def _locked(self, using: str) -> dict[int, str]:
+        """Lock these memories; return the collections of those that are still there, by id."""
+        found = (
+            self.using(using).order_by().values_list("collection_key", "key", "pk", "collection")
+        )
+        # In the order in which all writers lock: two that meet wait, and don't deadlock.
+        names = {pk: name for *_, pk, name in sorted(set(found))}
+        if not connections[using].features.has_select_for_update:
+            return names
+        # In a second step, because rows of a DISTINCT or grouped query can't be locked, and a join
+        # of the table with itself takes ages where the database mistakes how many rows match.
+        everything = self.model._base_manager.using(using)
+        kept: set[int] = set()
+        for ids in id_batches(using, list(names)):
+            rows = everything.filter(pk__in=ids).order_by("collection_key", "key")
+            kept.update(rows.select_for_update().values_list("pk", flat=True))
+        return {pk: name for pk, name in names.items() if pk in kept}
 
     def erase(self) -> int:
         """Erase these memories for good and return how many went."""

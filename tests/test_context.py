@@ -230,4 +230,4 @@ def test_long_runs_take_linear_time(text: str) -> None:
     started = time.perf_counter()
     context = recollection(recalled(text, name=text)).as_context()
     assert [entry.content for entry in parse_context(context)] == [text]
-    assert time.perf_counter() - started < 3
+    assert time.perf_counter() - started < 30  # quadratic, it took minutes

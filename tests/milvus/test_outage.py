@@ -58,7 +58,7 @@ def test_a_server_that_says_nothing_holds_up_one_search_and_not_the_next(behind,
     for _ in range(10):
         with pytest.raises(IndexUnavailable, match="a moment ago"):
             behind.search(query())
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 10  # and not 20
 
 
 def test_a_space_that_is_born_while_it_is_down(behind, proxy):

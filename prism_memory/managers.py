@@ -14,7 +14,7 @@ from . import signals
 from .digests import digest
 from .exceptions import InvalidArgument
 from .timestamps import to_database
-from .transactions import id_batches, repeated, write_transaction
+from .transactions import LOCK_ORDER, id_batches, repeated, write_transaction
 
 if TYPE_CHECKING:
     from .memory import OwnerMemory
@@ -106,7 +106,7 @@ class MemoryQuerySet(models.QuerySet):  # type: ignore[type-arg]
         everything = self.model._base_manager.using(using)
         kept: set[int] = set()
         for ids in id_batches(using, list(names)):
-            rows = everything.filter(pk__in=ids).order_by("collection_key", "key")
+            rows = everything.filter(pk__in=ids).order_by(*LOCK_ORDER)
             kept.update(rows.select_for_update().values_list("pk", flat=True))
         return {pk: name for pk, name in names.items() if pk in kept}
 

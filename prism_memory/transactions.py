@@ -9,10 +9,17 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from django.db import OperationalError, connections, transaction
+from django.db.models import Value
+from django.db.models.functions import Concat
 
-__all__ = ["id_batches", "repeated", "write_transaction"]
+__all__ = ["LOCK_ORDER", "id_batches", "repeated", "write_transaction"]
 
 BATCH = 5_000
+
+#: The order in which all writers lock memories: two that meet wait, and don't deadlock. It is no
+#: index's order: where statistics are stale, a database would go through all of a collection in the
+#: order of its index to find a few memories by their keys.
+LOCK_ORDER = (Concat("collection_key", Value("")), "key")
 
 Key = TypeVar("Key", int, str)
 Result = TypeVar("Result")

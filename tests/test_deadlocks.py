@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from django.db import OperationalError, transaction
+from django.db import OperationalError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from prism_memory import transactions
+from prism_memory.models import Memory
 from prism_memory.transactions import repeated
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -67,3 +71,20 @@ def test_in_a_transaction_of_the_caller_nothing_is_repeated():
     with transaction.atomic(), pytest.raises(OperationalError):
         repeated("default", work)
     assert len(begun) == 1
+
+
+@pytest.mark.django_db
+def test_memories_are_not_locked_in_the_order_of_an_index(memory):
+    """Where statistics are stale, a database would read a whole collection to have that order."""
+    with CaptureQueriesContext(connection) as queries:
+        memory.remember(["one", "two"])
+        memory.remember(["one", "three"], metadata={"k": 1})
+        memory.records().filter(content="one").delete()
+        memory.forget()
+    locking = [query["sql"] for query in queries if "FOR UPDATE" in query["sql"]]
+    ours = [sql for sql in locking if connection.ops.quote_name("collection_key") in sql]
+    ordered = [sql for sql in ours if Memory._meta.db_table in sql.partition("WHERE")[0]]
+    assert bool(ordered) == connection.features.has_select_for_update
+    for sql in ordered:
+        order = sql.partition("ORDER BY")[2]
+        assert re.match(r"\s*\W?(CONCAT|\(?COALESCE)", order), order

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from prism_memory.digests import digest
 from prism_memory.models import Embedding, Memory
@@ -51,6 +53,24 @@ def test_few_among_many_strangers(store: Store) -> None:
     assert sorted(ids(found)) == ["first", "last"]
     assert store.attach("c", dict.fromkeys(names, at(0.1)), SPACE) == 3
     assert store.forget("c", names) == 3
+
+
+@pytest.mark.skipif("connection.vendor != 'postgresql'", reason="Of PostgreSQL's planner.")
+def test_stale_statistics_cost_no_scan_for_each_row() -> None:
+    store = DatabaseStore()
+    with connection.cursor() as cursor:
+        for model in (Memory, Embedding):  # while both are empty
+            cursor.execute(f"ANALYZE {model._meta.db_table}")
+    store.upsert(record(name, at(0.5)) for name in NAMES[:2_000])
+    with CaptureQueriesContext(connection) as queries:
+        assert store.unembedded("c", None, space=SPACE, ids=NAMES[:500]) == []
+    [sql] = [query["sql"] for query in queries if "IS NULL" in query["sql"]]
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {sql}".replace("%", "%%"))
+        plan = "\n".join(line for [line] in cursor.fetchall())
+    assert "SubPlan" in plan
+    assert "Join" not in plan
+    assert "embedding_space_id" not in plan
 
 
 def test_a_conversation_that_long(memory) -> None:

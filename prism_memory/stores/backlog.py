@@ -13,7 +13,7 @@ from django.utils import timezone
 from ..models import Memory
 from ..selecting import parameter
 from ..timestamps import from_database, to_database
-from ..transactions import id_batches, repeated, write_transaction
+from ..transactions import LOCK_ORDER, id_batches, repeated, write_transaction
 from .contract import VectorRecord, VectorStore
 from .keys import collection_key, record_key
 from .records import check_identifier
@@ -162,7 +162,7 @@ def _postpone(
     memories = Memory.objects.using(using)
     with write_transaction(using):
         for batch in id_batches(using, keys):
-            rows = memories.filter(key__in=batch).order_by("collection_key", "key")
+            rows = memories.filter(key__in=batch).order_by(*LOCK_ORDER)
             for row in rows.select_for_update():
                 if row.embedded_text != texts[row.record_id]:
                     continue  # rewritten meanwhile: another text, with no failure yet

@@ -19,7 +19,7 @@ from django.utils import timezone
 from ..exceptions import IndexUnavailable
 from ..models import Embedding, IndexState, Memory
 from ..selecting import table
-from ..transactions import id_batches, repeated, write_transaction
+from ..transactions import LOCK_ORDER, id_batches, repeated, write_transaction
 from .entries import Entry, read_entries
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def tell(using: str, store: IndexedStore, state: IndexState, ids: Sequence[int])
 
     def write() -> None:
         with write_transaction(using):
-            memories = Memory.objects.using(using).order_by("collection_key", "key")
+            memories = Memory.objects.using(using).order_by(*LOCK_ORDER)
             for batch in id_batches(using, list(ids)):
                 # Locked, so that none is forgotten between this look and our commit.
                 list(memories.filter(embeddings__in=batch).select_for_update().values_list("pk"))

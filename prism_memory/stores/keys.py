@@ -54,8 +54,10 @@ def read(
         f"WHERE {columns(using, Memory, [by])} IN ({places(keys)})"
     )
     if lock and connections[using].features.has_select_for_update:
-        order = columns(using, Memory, ["collection_key", "key"])
-        sql += f" ORDER BY {order} {connections[using].ops.for_update_sql()}"
+        # LOCK_ORDER, in words.
+        collection, key = (columns(using, Memory, [name]) for name in ("collection_key", "key"))
+        sql += f" ORDER BY CONCAT({collection}, ''), {key} "
+        sql += connections[using].ops.for_update_sql()
     return fetch(using, Memory, names, sql, keys, raw=raw)
 
 

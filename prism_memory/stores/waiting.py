@@ -69,7 +69,7 @@ def select_waiting(
         *_among(using, collection_key, keys),
         *_behind(using, after),
         *_in_time(using, due),
-        _without_a_vector(using, space),
+        _without_a_vector(using, space, each=keys is not None),
     ]
     sql = (
         f"SELECT {columns(using, Memory, names)} FROM {table(using, Memory)} "  # noqa: S608 - names
@@ -107,15 +107,23 @@ def _in_time(using: str, due: datetime | None) -> Iterator[Clause]:
             yield f"({column} IS NULL OR {column} {sign} %s)", [limit]
 
 
-def _without_a_vector(using: str, space: str | None) -> Clause:
+def _without_a_vector(using: str, space: str | None, *, each: bool) -> Clause:
+    """``each``: looked up for row after row, where few rows are named of perhaps very many.
+
+    Where its statistics are stale, PostgreSQL would join NOT EXISTS by reading all vectors for
+    every row. It makes no join of a subquery that is a value.
+    """
     vectors, memory = table(using, Embedding), columns(using, Embedding, ["memory"])
     mine = f"{table(using, Memory)}.{columns(using, Memory, ['pk'])}"
     having = f"SELECT 1 FROM {vectors} WHERE {vectors}.{memory} = {mine}"  # noqa: S608 - names
+    without = "({} LIMIT 1) IS NULL" if each else "NOT EXISTS ({})"
     if space is None:
-        return f"NOT EXISTS ({having})", []
+        return without.format(having), []
     pk, key, of = (
         *(columns(using, Space, [name]) for name in ("pk", "key")),
         columns(using, Embedding, ["space"]),
     )
     named = f"SELECT {pk} FROM {table(using, Space)} WHERE {key} = %s"  # noqa: S608 - names
-    return f"NOT EXISTS ({having} AND {vectors}.{of} = ({named}))", [digest("space", space)]
+    # With "+ 0" the index of the space is no help, which would give all of the space's vectors.
+    of = f"{vectors}.{of} + 0" if each else f"{vectors}.{of}"
+    return without.format(f"{having} AND {of} = ({named})"), [digest("space", space)]

@@ -47,7 +47,8 @@ class Postgres:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._hand_over()
             self.run("initdb", "-D", f"{data}", "-U", "postgres", "-A", "trust")
-        options = f"-c fsync=off -k {self.folder} "
+        # No autovacuum: of tests that are rolled back it would learn that all tables are empty.
+        options = f"-c fsync=off -c autovacuum=off -k {self.folder} "
         options += (
             "-c listen_addresses=" if port is None else f"-c listen_addresses={HOST} -p {port}"
         )

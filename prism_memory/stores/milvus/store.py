@@ -153,8 +153,10 @@ class MilvusStore(OutboxStore):
             if time.monotonic() > until:
                 raise self._unavailable(f"indexed nothing more for {PATIENCE:.0f} s")
             time.sleep(LOOK)
-        # Else searches go on, for ten seconds or so, with what stood in for the graph.
-        self._call("refresh_load", name, timeout=PATIENCE)
+        # Else searches go on, for ten seconds or so, with what stood in for the graph. Milvus Lite
+        # has nothing to load, and would have this wait for it.
+        if not is_file(self.uri):
+            self._call("refresh_load", name, timeout=PATIENCE)
 
     def drop(self, using: str, space: Space) -> None:
         self._call("drop_collection", self.collection(space))

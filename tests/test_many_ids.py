@@ -68,6 +68,7 @@ def test_each_that_is_named_is_looked_up_whatever_the_statistics_say() -> None:
     assert "SubPlan" in plan
     assert "Join" not in plan
     assert "embedding_space_id" not in plan
+    assert "(space_id + 0)" in plan  # compared, and no index asked for it
 
 
 def test_a_conversation_that_long(memory) -> None:

@@ -39,7 +39,7 @@ class Server:
         if self.kind in ENGINES:
             self.database = _given(self.kind)
         elif self.kind == "pgvector":
-            self.apps = ["prism_memory.contrib.pgvector"]
+            self.apps = ["django.contrib.postgres", "prism_memory.contrib.pgvector"]
             self.database = self._started()
         else:
             self.database = sqlite(self.folder / f"{self.kind}.sqlite3")

@@ -87,6 +87,7 @@ if "PRISM_TEST_PGVECTOR" in os.environ:
     DATABASES["default"] = SERVERS["postgresql"]
     host, port = os.environ["PRISM_TEST_PGVECTOR"].rsplit(":", 1)
     DATABASES["default"].update(HOST=host, PORT=port, PASSWORD="")
-    INSTALLED_APPS += ["prism_memory.contrib.pgvector"]
+    # From Django 6.0 on, the fields of the first are refused without it.
+    INSTALLED_APPS += ["django.contrib.postgres", "prism_memory.contrib.pgvector"]
 
 PRISM_MEMORY = {"EMBEDDER": {"BACKEND": "prism_memory.testing.FakeEmbedder"}}

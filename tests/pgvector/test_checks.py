@@ -4,6 +4,11 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from django.core.checks import Tags, run_checks
 from django.db import OperationalError, connection
@@ -18,6 +23,8 @@ from ..searching import SPACE, random_vectors
 from .test_searching import fill
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def messages(*databases):
@@ -160,3 +167,28 @@ def test_it_says_nothing_of_a_database_that_does_not_answer(store, monkeypatch):
 def migrate(name):
     executor = MigrationExecutor(connection)
     executor.migrate([("prism_memory_pgvector", name)])
+
+
+def test_a_project_with_the_documented_settings_has_nothing_to_complain_of():
+    """In a new process: Django wants the apps of the fields that the model uses, since 6.0."""
+    page = (ROOT / "docs" / "pgvector.md").read_text()
+    [documented] = re.findall(r"```python\n(INSTALLED_APPS.*?)```", page, re.DOTALL)
+    code = f"""
+import django
+from django.conf import settings
+from django.core.management import call_command
+{documented}
+PRISM_MEMORY["EMBEDDER"] = {{"BACKEND": "prism_memory.testing.FakeEmbedder"}}
+settings.configure(
+    INSTALLED_APPS=["django.contrib.contenttypes", "django.contrib.auth", *INSTALLED_APPS],
+    DATABASES={{"default": {{"ENGINE": "django.db.backends.postgresql", "NAME": "nowhere"}}}},
+    DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
+    PRISM_MEMORY=PRISM_MEMORY,
+)
+django.setup()
+call_command("check", fail_level="WARNING")
+"""
+    checked = subprocess.run(
+        [sys.executable, "-c", code], check=False, capture_output=True, text=True
+    )
+    assert checked.returncode == 0, checked.stderr

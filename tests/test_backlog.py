@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 SPACE = "test@2"
 MARCH = datetime(2026, 3, 1, tzinfo=UTC)
-#: Ids in the order in which they wait: by time, to the microsecond, and then by key.
+#: Ids in the order in which they wait: by time, to the microsecond.
 TIMES = {
     "z": MARCH - timedelta(days=1),
     "b": MARCH,
@@ -69,11 +69,20 @@ class TestOrder:
         look = getattr(default_store(), way)
         assert walked(lambda last: look("c", 2, space=SPACE, after=last, **options)) == list(TIMES)
 
-    def test_of_one_moment_by_key(self):
-        store_all(dict.fromkeys("abcdefg", MARCH))
+    @pytest.mark.parametrize("way", ["unembedded", "waiting"])
+    def test_of_one_moment_in_the_order_of_writing(self, way):
+        store_all(dict.fromkeys("gecafbd", MARCH))
+        look = getattr(default_store(), way)
+        expected = list(Memory.objects.order_by("pk").values_list("record_id", flat=True))
+        assert walked(lambda last: look("c", 2, space=SPACE, after=last)) == expected
+
+    def test_after_one_that_is_gone_none_is_missed(self):
+        store_all(dict.fromkeys("abcde", MARCH))
         store = default_store()
-        expected = list(Memory.objects.order_by("key").values_list("record_id", flat=True))
-        assert walked(lambda last: store.waiting("c", 2, space=SPACE, after=last)) == expected
+        seen = store.unembedded("c", 3, space=SPACE)
+        store.forget("c", [seen[-1].id])
+        later = store.unembedded("c", space=SPACE, after=seen[-1])
+        assert {each.id for each in later} >= set("abcde") - {each.id for each in seen}
 
     def test_of_some_that_are_named(self, zone):
         store_all()

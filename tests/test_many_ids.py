@@ -56,12 +56,22 @@ def test_few_among_many_strangers(store: Store) -> None:
 
 
 @pytest.mark.skipif("connection.vendor != 'postgresql'", reason="Of PostgreSQL's planner.")
-def test_each_that_is_named_is_looked_up_whatever_the_statistics_say() -> None:
+@pytest.mark.parametrize(
+    ("ask", "answer"),
+    [
+        (lambda store: store.unembedded("c", None, space=SPACE, ids=NAMES[:500]), []),
+        (lambda store: store.claim("c", 500, space=SPACE, seconds=0), []),
+        (lambda store: store.in_work("c", space=SPACE), False),
+        (lambda store: store.pending("c", SPACE), 0),
+    ],
+    ids=["unembedded", "claim", "in_work", "pending"],
+)
+def test_vectors_are_looked_up_one_by_one_whatever_the_statistics_say(ask, answer) -> None:
     store = DatabaseStore()
     store.upsert(record(name, at(0.5)) for name in NAMES[:2_000])
     with CaptureQueriesContext(connection) as queries:
-        assert store.unembedded("c", None, space=SPACE, ids=NAMES[:500]) == []
-    [sql] = [query["sql"] for query in queries if "IS NULL" in query["sql"]]
+        assert ask(store) == answer
+    [sql] = [query["sql"] for query in queries if "COALESCE" in query["sql"]]
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN {sql}".replace("%", "%%"))
         plan = "\n".join(line for [line] in cursor.fetchall())
@@ -69,6 +79,23 @@ def test_each_that_is_named_is_looked_up_whatever_the_statistics_say() -> None:
     assert "Join" not in plan
     assert "embedding_space_id" not in plan
     assert "(space_id + 0)" in plan  # compared, and no index asked for it
+
+
+@pytest.mark.skipif("connection.vendor != 'sqlite'", reason="Others decide by statistics.")
+def test_the_oldest_that_wait_are_found_without_sorting() -> None:
+    store = DatabaseStore()
+    store.upsert(record(name) for name in NAMES[:200])
+    with CaptureQueriesContext(connection) as queries:
+        *_, last = store.waiting("c", 10, space=SPACE)
+        store.waiting("c", 10, space=SPACE, after=last)
+    asked = [query["sql"] for query in queries if "ORDER BY" in query["sql"]]
+    assert len(asked) == 2
+    for sql in asked:
+        with connection.cursor() as cursor:
+            cursor.execute(f"EXPLAIN QUERY PLAN {sql}".replace("%", "%%"))
+            plan = "\n".join(row[-1] for row in cursor.fetchall())
+        assert "prism_memory_collection" in plan
+        assert "ORDER BY" not in plan  # as "USE TEMP B-TREE FOR ORDER BY"
 
 
 def test_a_conversation_that_long(memory) -> None:

@@ -31,7 +31,7 @@ LAST_RETRY = timedelta(days=1)
 #: The columns of a record, in the order in which _as_record() takes them.
 RECORD = (
     *("collection", "record_id", "content", "metadata", "occurred_at", "expires_at"),
-    *("role", "name", "kind", "key"),
+    *("role", "name", "kind", "pk"),
 )
 #: What a PositiveSmallIntegerField holds on every database.
 MOST_ATTEMPTS = 32_767
@@ -52,14 +52,7 @@ class Backlog(VectorStore):
         ids: Iterable[str] | None = None,
         after: VectorRecord | None = None,
     ) -> list[VectorRecord]:
-        place = None
-        if after is not None:
-            assert after.occurred_at is not None  # noqa: S101 - it was read from a row
-            moment = to_database(after.occurred_at)
-            place = (
-                parameter(self._writes(), Memory, "occurred_at", moment),
-                record_key(after.collection, after.id),
-            )
+        place = None if after is None else self._place(after)
         rows = self._waiting(RECORD, collection, limit, space, ids, place)
         return [_as_record(row) for row in rows]
 
@@ -141,8 +134,16 @@ class Backlog(VectorStore):
                 using, names, key, None, space=space, after=after, keys=batch, raw=raw
             )
         ]
-        rows.sort(key=itemgetter(names.index("occurred_at"), names.index("key")))
+        rows.sort(key=itemgetter(names.index("occurred_at"), names.index("pk")))
         return rows[:limit]
+
+    def _place(self, record: VectorRecord) -> Place:
+        assert record.occurred_at is not None  # noqa: S101 - it was read from a row
+        using, key = self._writes(), record_key(record.collection, record.id)
+        moment = parameter(using, Memory, "occurred_at", to_database(record.occurred_at))
+        found = Memory.objects.using(using).filter(key=key).values_list("pk", flat=True)
+        # After one that is gone, those of the same moment are met again.
+        return moment, next(iter(found), 0)
 
     def _rows(self, using: str, collection: str) -> MemoryQuerySet:
         check_identifier("collection", collection)

@@ -16,8 +16,9 @@ from ..texts import embedded_text
 
 __all__ = ["COLUMNS", "RAW", "Place", "WaitingRow", "select_waiting"]
 
-#: A time, as the database's driver takes it, and a record's key.
-Place = tuple[Any, str]
+#: A time, as the database's driver takes it, and the primary key of a row. The index of collections
+#: has this order, so that the oldest are found without a look at the others.
+Place = tuple[Any, int]
 #: A part of a WHERE, and its parameters.
 Clause = tuple[str, Sequence[Any]]
 
@@ -41,7 +42,7 @@ class WaitingRow(NamedTuple):
     @classmethod
     def of(cls, rows: Iterable[tuple[Any, ...]]) -> list[WaitingRow]:
         return [
-            cls(pk, key, record_id, embedded_text(name, content), (occurred_at, key))
+            cls(pk, key, record_id, embedded_text(name, content), (occurred_at, pk))
             for pk, key, record_id, name, content, occurred_at in rows
         ]
 
@@ -69,12 +70,12 @@ def select_waiting(
         *_among(using, collection_key, keys),
         *_behind(using, after),
         *_in_time(using, due),
-        _without_a_vector(using, space, each=keys is not None),
+        _without_a_vector(using, space),
     ]
     sql = (
         f"SELECT {columns(using, Memory, names)} FROM {table(using, Memory)} "  # noqa: S608 - names
         f"WHERE {' AND '.join(clause for clause, _ in clauses)} "
-        f"ORDER BY {columns(using, Memory, ['occurred_at', 'key'])}"
+        f"ORDER BY {columns(using, Memory, ['occurred_at', 'pk'])}"
     )
     if limit is not None:
         sql += f" LIMIT {int(limit)}"
@@ -94,9 +95,9 @@ def _among(using: str, collection_key: str, keys: Sequence[str] | None) -> Itera
 
 def _behind(using: str, after: Place | None) -> Iterator[Clause]:
     if after is not None:
-        then, key = (columns(using, Memory, [name]) for name in ("occurred_at", "key"))
+        then, pk = (columns(using, Memory, [name]) for name in ("occurred_at", "pk"))
         # Said twice, because no database walks an index along an OR.
-        yield f"{then} >= %s AND ({then} > %s OR {key} > %s)", [after[0], *after]
+        yield f"{then} >= %s AND ({then} > %s OR {pk} > %s)", [after[0], *after]
 
 
 def _in_time(using: str, due: datetime | None) -> Iterator[Clause]:
@@ -107,23 +108,18 @@ def _in_time(using: str, due: datetime | None) -> Iterator[Clause]:
             yield f"({column} IS NULL OR {column} {sign} %s)", [limit]
 
 
-def _without_a_vector(using: str, space: str | None, *, each: bool) -> Clause:
-    """``each``: looked up for row after row, where few rows are named of perhaps very many.
-
-    Where its statistics are stale, PostgreSQL would join NOT EXISTS by reading all vectors for
-    every row. It makes no join of a subquery that is a value.
-    """
+def _without_a_vector(using: str, space: str | None) -> Clause:
+    """As ``MemoryQuerySet.unembedded()`` says it."""
     vectors, memory = table(using, Embedding), columns(using, Embedding, ["memory"])
     mine = f"{table(using, Memory)}.{columns(using, Memory, ['pk'])}"
     having = f"SELECT 1 FROM {vectors} WHERE {vectors}.{memory} = {mine}"  # noqa: S608 - names
-    without = "({} LIMIT 1) IS NULL" if each else "NOT EXISTS ({})"
-    if space is None:
-        return without.format(having), []
-    pk, key, of = (
-        *(columns(using, Space, [name]) for name in ("pk", "key")),
-        columns(using, Embedding, ["space"]),
-    )
-    named = f"SELECT {pk} FROM {table(using, Space)} WHERE {key} = %s"  # noqa: S608 - names
-    # With "+ 0" the index of the space is no help, which would give all of the space's vectors.
-    of = f"{vectors}.{of} + 0" if each else f"{vectors}.{of}"
-    return without.format(f"{having} AND {of} = ({named})"), [digest("space", space)]
+    parameters = []
+    if space is not None:
+        pk, key, of = (
+            *(columns(using, Space, [name]) for name in ("pk", "key")),
+            columns(using, Embedding, ["space"]),
+        )
+        named = f"SELECT {pk} FROM {table(using, Space)} WHERE {key} = %s"  # noqa: S608 - names
+        having += f" AND {vectors}.{of} + 0 = ({named})"
+        parameters = [digest("space", space)]
+    return f"COALESCE(({having} LIMIT 1), 0) < 1", parameters

@@ -11,7 +11,7 @@ from django.conf import settings as django_settings
 from django.core.checks import CheckMessage, Error, Warning
 
 from . import backends
-from .conf import NAME, BackendEntry, problems, settings
+from .conf import NAME, problems, settings
 from .exceptions import ConfigurationError
 
 if TYPE_CHECKING:
@@ -84,17 +84,19 @@ def _queue() -> Iterator[CheckMessage]:
 
 
 def _stores() -> Iterator[CheckMessage]:
-    for entry in settings().stores.values():
-        yield from _built(entry.setting, partial(_store, entry))
+    from .stores.registry import stores
+
+    for alias in stores:
+        yield from _built(stores.source(alias), partial(_store, alias))
 
 
-def _store(entry: BackendEntry) -> VectorStore:
-    from .stores.contract import Durability, VectorStore
-    from .stores.registry import volatile
+def _store(alias: str) -> VectorStore:
+    from .stores.contract import Durability
+    from .stores.registry import stores, volatile
 
-    store = backends.build(entry, VectorStore)
+    store = stores.look_at(alias)
     # A property may ask a server; it is asked when the store is used.
     told = inspect.getattr_static(store, "durability")
     if settings().require_durable and told is Durability.VOLATILE:
-        raise volatile(entry.setting, store)
+        raise volatile(stores.source(alias), store)
     return store

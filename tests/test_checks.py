@@ -17,6 +17,8 @@ from prism_memory.checks import check_settings
 from prism_memory.exceptions import ConfigurationError
 from prism_memory.stores import stores
 
+from .backends import VolatileStore
+
 FAKE = {"BACKEND": "prism_memory.testing.FakeEmbedder"}
 
 
@@ -186,6 +188,18 @@ def test_E008_a_volatile_store():
     same_words_on_use(message, lambda: stores["default"], STORES=entry)
     assert messages(STORES=entry, REQUIRE_DURABLE=False) == []
     assert messages(STORES={"default": {"BACKEND": "tests.backends.DurableStore"}}) == []
+
+
+def test_E008_a_volatile_store_that_code_registered():
+    stores.register("lossy", VolatileStore())
+    try:
+        [message] = messages()
+        assert message.id == "prism_memory.E008"
+        assert message.msg.startswith("the registered store 'lossy': VolatileStore")
+        same_words_on_use(message, lambda: stores["lossy"])
+        assert messages(REQUIRE_DURABLE=False) == []
+    finally:
+        stores.unregister("lossy")
 
 
 def test_W001_texts_would_go_to_openai():

@@ -37,6 +37,10 @@ class Stores:
         """
         return self._slot(alias).built()
 
+    def source(self, alias: str) -> str:
+        """Return where a store comes from, as messages name it: a setting, or ``register()``."""
+        return self._slot(alias).source
+
     def register(self, alias: str, store: VectorStore) -> None:
         """Add a store from code, or replace a configured one. Survives a change of settings."""
         with self._lock:
@@ -83,8 +87,8 @@ class Slot:
     Each has a lock of its own, so that a store whose server does not answer holds up no other.
     """
 
-    def __init__(self, setting: str, make: Callable[[], VectorStore]) -> None:
-        self._setting = setting
+    def __init__(self, source: str, make: Callable[[], VectorStore]) -> None:
+        self.source = source
         self._make = make
         self._lock = threading.RLock()
         self._built: VectorStore | None = None
@@ -101,15 +105,15 @@ class Slot:
             store = self.built()
             if not self._admitted:
                 if settings().require_durable and store.durability is Durability.VOLATILE:
-                    raise volatile(self._setting, store)
+                    raise volatile(self.source, store)
                 self._admitted = True
             return store
 
 
-def volatile(setting: str, store: VectorStore) -> VolatileStore:
+def volatile(source: str, store: VectorStore) -> VolatileStore:
     """The error that says what a volatile store may lose, and what to do."""
     return VolatileStore(
-        f"{setting}: {type(store).__qualname__} says that it is VOLATILE: what people said, not "
+        f"{source}: {type(store).__qualname__} says that it is VOLATILE: what people said, not "
         "only an index of it, would be lost with its process or machine.",
         hint='Use a durable store, or set PRISM_MEMORY["REQUIRE_DURABLE"] to False to accept that.',
         id="prism_memory.E008",

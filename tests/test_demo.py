@@ -101,6 +101,21 @@ def test_it_runs_again(shown, demo):
     ]
 
 
+def test_the_readme_shows_what_it_prints(shown):
+    """But for the seconds, and the scores that the recency is part of: numbers with a point."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    [excerpt] = re.findall(r"<!-- output: demo -->\n```text\n(.*?)```", readme, re.DOTALL)
+    parts = [part.strip("\n") for part in excerpt.split("   […]\n")]
+    assert len(parts) == 3
+    printed = without_fractions(shown)
+    for part in parts:
+        assert without_fractions(part) in printed
+
+
+def without_fractions(text: str) -> str:
+    return re.sub(r"\d+\.\d+", "#", text)
+
+
 def test_it_fits_a_terminal(shown):
     lines = shown.splitlines()
     assert "\x1b" not in shown
